@@ -141,7 +141,7 @@ impl Replay {
                     let folder = format!("/opt/stacks/{project}");
                     let text = self.texts[project].as_str();
                     world.add_stack(&folder, [("docker-compose.yml", text)]);
-                    world.start_by_hand(project, &folder, None).unwrap();
+                    world.start_by_hand(project, &folder, &[]).unwrap();
                 }
             }
         });

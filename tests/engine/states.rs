@@ -101,7 +101,7 @@ networks:
     let dir = dir.to_str().unwrap();
     let added = stack
         .rehearsal
-        .world(|world| world.add_external(project, dir, &format!("{dir}/docker-compose.yml")));
+        .world(|world| world.add_external(project, dir, &[&format!("{dir}/docker-compose.yml")]));
     added.expect("external networks");
     stack.up();
     let before = stack.containers();

@@ -218,7 +218,7 @@ impl Bench {
     /// Starts the stack of a directory by hand, under the name of a project.
     pub fn start_as(&self, project: &str, dir: impl AsRef<Path>) {
         let dir = dir.as_ref().to_str().expect("UTF-8");
-        let started = self.world(|world| world.start_by_hand(project, dir, None));
+        let started = self.world(|world| world.start_by_hand(project, dir, &[]));
         started.expect("a stack that starts");
     }
 

@@ -80,7 +80,7 @@ fn up_would_change(bench: &Bench, project: &str) -> Vec<String> {
     let before = bench.world(|world| world.clone());
     let mut after = before.clone();
     after
-        .start_by_hand(project, &folder, None)
+        .start_by_hand(project, &folder, &[])
         .expect("a stack that loads");
     let new = after.project(project).into_iter();
     new.filter(|one| !before.containers.contains_key(&one.id))

@@ -153,7 +153,7 @@ fn started_below(below: &str) -> Bench {
     bench.world(|world| {
         world.add_stack(from, [(name, BELOW), (".env", VARIABLES)]);
         world
-            .start_by_hand("web", from, Some(file))
+            .start_by_hand("web", from, &[file])
             .expect("a stack that starts");
     });
     bench

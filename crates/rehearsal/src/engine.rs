@@ -170,7 +170,7 @@ fn filters(incoming: &Incoming) -> Value {
 fn labels(incoming: &Incoming) -> impl Fn(&BTreeMap<String, String>) -> bool {
     let filters = filters(incoming);
     let wanted = match &filters["label"] {
-        Value::Array(_) => texts(filters.get("label")),
+        Value::Array(_) => texts(&filters["label"]),
         Value::Object(flags) => flags.keys().cloned().collect(),
         _ => Vec::new(),
     };
@@ -189,7 +189,7 @@ fn flag(incoming: &Incoming, name: &str) -> bool {
 
 pub(super) fn list(world: &World, incoming: &Incoming) -> Value {
     let (all, wanted) = (flag(incoming, "all"), labels(incoming));
-    let ids = texts(filters(incoming).get("id"));
+    let ids = texts(&filters(incoming)["id"]);
     let mut found = world.containers.values().collect::<Vec<_>>();
     found.retain(|one| (all || one.is_running()) && wanted(&one.labels));
     found.retain(|one| ids.is_empty() || ids.contains(&one.id));

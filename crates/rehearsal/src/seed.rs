@@ -65,7 +65,7 @@ impl World {
             let folder = format!("{}/{stack}", root.trim_end_matches('/'));
             world.add_stack(&folder, files.iter().copied());
             world
-                .start_by_hand(stack, &folder, None)
+                .start_by_hand(stack, &folder, &[])
                 .map_err(|error| format!("{stack}: {error}"))?;
             world.now += hour;
         }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | setup | `seed` (outside of `world`), `setup` |
 //! | Portainer | `stacks`, `in_flight`, `by_hand`, `git` |
-//! | Compose | `converge`, `create`, `body`, `resolve`, `merge`, `service`, `mounts`, `canonical`, `context`, `deployment`, `ports`, `typed`, `values` |
+//! | Compose | `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `compose_files`, `merge`, `canonical`, `ports`, `typed`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
 //! | state | `state`, `clock`, `work`, `container`, `events`, `entities`, `record`, `repository`, `errors` |
 #![deny(clippy::disallowed_methods)]
@@ -18,9 +18,9 @@ mod body;
 mod by_hand;
 mod canonical;
 mod clock;
+mod compose_files;
 mod container;
 mod containers;
-mod context;
 mod converge;
 mod create;
 mod deployment;
@@ -32,7 +32,6 @@ mod git;
 mod images;
 mod in_flight;
 mod merge;
-mod mounts;
 mod networks;
 mod ports;
 mod record;
@@ -48,23 +47,23 @@ mod values;
 mod volumes;
 mod work;
 
-pub use self::{
-    by_hand::{ComposeFiles, config_of_files},
-    container::Container,
-    deployment::COMPOSE_VERSION,
-    entities::config_hash,
-    events::{Action, Event},
-    record::{Record, ResourceControl, Status, Variable},
-    repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},
-    state::{Era, Health, World},
-};
 pub(crate) use self::{
     clock::{clock, millis},
-    container::Port,
     containers::AnonymousVolumes,
     entities::{ApiKey, Endpoint, Network, Role},
     errors::{EngineError, PortainerError},
     images::tagged,
     values::texts,
     work::{Accepted, Ending, Kind, Work},
+};
+pub use self::{
+    compose_files::ComposeFiles,
+    container::Container,
+    deployment::COMPOSE_VERSION,
+    entities::config_hash,
+    events::{Action, Event},
+    record::{Record, ResourceControl, Status, Variable},
+    repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},
+    resolve::config_of_files,
+    state::{Era, Health, World},
 };

@@ -87,12 +87,13 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
             .source(reason)
             .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
     };
-    let needed = world.add_external(name.as_str(), copy_text, &copied_file);
+    let files = [copied_file.as_str()];
+    let needed = world.add_external(name.as_str(), copy_text, &files);
     for path in needed.map_err(cannot_start)?.iter().map(Path::new) {
         let original = original(path, folder, (&copy, stack.dir()));
         stand_in(&mut world, path, &original)?;
     }
-    let started = world.start_by_hand(name.as_str(), copy_text, Some(&copied_file));
+    let started = world.start_by_hand(name.as_str(), copy_text, &files);
     started.map_err(cannot_start)?;
     // Containers that a run does not touch then look the same before and after.
     world.now += AGE;

@@ -216,7 +216,7 @@ fn containers_that_were_started_from_another_file() {
     bench.world(|world| {
         world.add_stack(&folder, [("prod.yml", PLAIN)]);
         world
-            .start_by_hand("web", &folder, Some(&prod))
+            .start_by_hand("web", &folder, &[&prod])
             .expect("a stack that starts");
     });
     refuses(&bench, "web --file docker-compose.yml --leave-orphans",

@@ -1,11 +1,9 @@
 //! The engine's JSON in API version 1.41: the fields that `stacklift` and the `docker` command read.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value, json};
 
-use crate::world::{Container, Network, Port, World};
+use crate::world::{Container, Network, World};
 
 /// A time in the engine's format. The year 1 means never.
 fn time(seconds: i64) -> String {
@@ -40,23 +38,24 @@ pub(crate) fn info(world: &World, engine: &str) -> Value {
 pub(super) fn listed(world: &World, container: &Container) -> Value {
     let named = world.image(&container.image);
     let is_current = named.is_some_and(|image| image.id == container.image_id);
-    let open = container.ports.iter().filter(|_| container.is_running());
-    let ports = open.flat_map(|port| {
-        let shown = |address: Option<&str>| {
-            json!({
-                "IP": address,
-                "PrivatePort": port.target,
-                "PublicPort": port.bound,
-                "Type": port.protocol,
-            })
+    let ports = container.ports.as_object().into_iter().flatten();
+    let ports = ports.flat_map(|(port, bindings)| {
+        let (number, kind) = port.split_once('/').unwrap_or_default();
+        let shown = move |address: &Value, public: Option<u16>| {
+            let number = number.parse::<u16>().ok();
+            json!({ "IP": address, "PrivatePort": number, "PublicPort": public, "Type": kind })
         };
-        match port.bound {
-            None => vec![shown(None)],
-            Some(_) => addresses(port)
-                .into_iter()
-                .map(|one| shown(Some(one)))
-                .collect(),
-        }
+        let Some(bindings) = bindings.as_array() else {
+            return vec![shown(&Value::Null, None)];
+        };
+        let bindings = bindings.iter().map(|binding| {
+            let public = binding["HostPort"].as_str();
+            shown(
+                &binding["HostIp"],
+                public.and_then(|public| public.parse().ok()),
+            )
+        });
+        bindings.collect()
     });
     json!({
         "Id": container.id,
@@ -72,14 +71,6 @@ pub(super) fn listed(world: &World, container: &Container) -> Value {
         "Status": container.status(world.now),
         "Mounts": container.mounts,
     })
-}
-
-/// The addresses of a published port. An empty address means IPv4 and IPv6.
-fn addresses(port: &Port) -> Vec<&str> {
-    match port.address.as_str() {
-        "" => vec!["0.0.0.0", "::"],
-        address => vec![address],
-    }
 }
 
 /// `/containers/<id>/json`
@@ -117,23 +108,8 @@ pub(super) fn inspected(world: &World, container: &Container) -> Value {
         "HostConfig": container.host_config,
         "Mounts": container.mounts,
         "Config": config,
-        "NetworkSettings": { "Ports": published(container), "Networks": container.networks },
+        "NetworkSettings": { "Ports": container.ports, "Networks": container.networks },
     })
-}
-
-fn published(container: &Container) -> Value {
-    let mut found = BTreeMap::<String, Option<Vec<Value>>>::new();
-    for port in container.ports.iter().filter(|_| container.is_running()) {
-        let key = format!("{}/{}", port.target, port.protocol);
-        let entry = found.entry(key).or_default();
-        if let Some(bound) = port.bound {
-            let number = bound.to_string();
-            let shown = |address| json!({ "HostIp": address, "HostPort": number });
-            let all = addresses(port).into_iter().map(shown);
-            entry.get_or_insert_default().extend(all);
-        }
-    }
-    json!(found)
 }
 
 /// `/networks/<id>`

@@ -1,152 +1,314 @@
-//! The request body that Compose sends to create the container of a service.
+//! The request that creates a container: what the engine makes of the configuration of a service.
 
 use std::collections::BTreeMap;
 
+use composefile::path::clean;
 use serde_json::{Map, Value, json};
 
 use super::{
+    container::{Container, MountType},
+    deployment::Deployment,
+    resolve::Project,
     service::Service,
-    typed,
-    values::{fraction, many, texts},
+    state::World,
+    typed::{number, seconds},
+    values::{entries, fraction, labels, many, text, texts},
 };
 
-/// Keys of a service whose lists `HostConfig` takes unchanged.
-const LISTS: [(&str, &str); 9] = [
-    ("cap_add", "CapAdd"),
-    ("cap_drop", "CapDrop"),
-    ("device_cgroup_rules", "DeviceCgroupRules"),
-    ("dns", "Dns"),
-    ("dns_opt", "DnsOptions"),
-    ("dns_search", "DnsSearch"),
-    ("group_add", "GroupAdd"),
-    ("security_opt", "SecurityOpt"),
-    ("external_links", "Links"),
-];
+/// One container of a deployment.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'r> {
+    pub deployment: &'r Deployment,
+    pub project: &'r Project,
+    pub service: &'r Service,
+    pub number: usize,
+}
 
-/// Keys of a service whose values `HostConfig` takes unchanged.
-const VALUES: [(&str, &str); 12] = [
-    ("cgroup_parent", "CgroupParent"),
-    ("cpu_shares", "CpuShares"),
-    ("cpuset", "CpusetCpus"),
-    ("init", "Init"),
-    ("oom_score_adj", "OomScoreAdj"),
-    ("pids_limit", "PidsLimit"),
-    ("privileged", "Privileged"),
-    ("read_only", "ReadonlyRootfs"),
-    ("runtime", "Runtime"),
-    ("userns_mode", "UsernsMode"),
-    ("uts", "UTSMode"),
-    ("ipc", "IpcMode"),
-];
+/// The fields of `Config` with the keys of a service that they take unchanged.
+const CONFIG: &str = "Hostname:hostname Domainname:domainname User:user WorkingDir:working_dir MacAddress:mac_address \
+                      StopSignal:stop_signal Tty:tty OpenStdin:stdin_open Entrypoint:entrypoint";
 
-/// Keys of a service whose values `Config` takes as text.
-const TEXTS: [(&str, &str); 6] = [
-    ("hostname", "Hostname"),
-    ("domainname", "Domainname"),
-    ("user", "User"),
-    ("working_dir", "WorkingDir"),
-    ("mac_address", "MacAddress"),
-    ("stop_signal", "StopSignal"),
-];
+/// The same of `HostConfig`.
+const HOST_CONFIG: &str = "CgroupParent:cgroup_parent CpuShares:cpu_shares CpusetCpus:cpuset Init:init \
+                           OomScoreAdj:oom_score_adj PidsLimit:pids_limit Privileged:privileged \
+                           ReadonlyRootfs:read_only Runtime:runtime UsernsMode:userns_mode UTSMode:uts";
 
-impl Service {
-    /// `Config` without labels.
-    pub fn engine_config(&self) -> Value {
-        let raw = &self.config;
-        let env = self.env.iter();
-        let exposed = self.ports.iter().map(|port| {
-            // Compose adds no protocol to an `expose` entry that has none.
-            let key = match (port.published, port.protocol.as_str()) {
-                (None, "tcp") => port.target.to_string(),
-                (_, protocol) => format!("{}/{protocol}", port.target),
-            };
-            (key, json!({}))
-        });
-        let mut config = json!({
+/// The fields of `HostConfig` that are empty lists without a key.
+const LISTS: &str = "CapAdd:cap_add CapDrop:cap_drop DeviceCgroupRules:device_cgroup_rules Dns:dns DnsOptions:dns_opt \
+                     DnsSearch:dns_search GroupAdd:group_add SecurityOpt:security_opt Links:external_links";
+
+/// The fields of `HostConfig` that are sizes.
+const SIZES: &str = "Memory:mem_limit MemoryReservation:mem_reservation MemorySwap:memswap_limit";
+
+/// The pairs of one of these tables.
+fn fields(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    table.split(' ').filter_map(|pair| pair.split_once(':'))
+}
+
+impl World {
+    /// The body of the request that creates a container.
+    pub(super) fn body(
+        &self,
+        run: &Run<'_>,
+        hash: String,
+        name: &str,
+        old: Option<&Container>,
+    ) -> Value {
+        let service = &run.service.config;
+        let variables = entries(&service["environment"]);
+        let variables = variables.filter_map(|(name, value)| Some((name, text(value)?)));
+        let mut body = json!({
             "AttachStdout": true,
             "AttachStderr": true,
-            "Image": self.image,
-            "Env": env.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
-            "ExposedPorts": exposed.collect::<Map<_, _>>(),
-            "Cmd": texts(raw.get("command")),
-            "Healthcheck": raw.get("healthcheck").map(health),
+            "Image": run.service.image(&run.deployment.project),
+            "Env": variables.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
+            "ExposedPorts": exposed(service),
+            "Cmd": texts(&service["command"]),
+            "Healthcheck": service.get("healthcheck").map(health),
+            "Labels": self.labels(run, hash, old),
         });
-        for (key, name) in TEXTS {
-            config[name] = json!(self.text(key));
+        for (field, key) in fields(CONFIG) {
+            body[field] = service[key].clone();
         }
-        for (key, name) in [("tty", "Tty"), ("stdin_open", "OpenStdin")] {
-            config[name] = json!(raw.get(key) == Some(&json!(true)));
+        if let Some(grace) = run.service.text("stop_grace_period") {
+            body["StopTimeout"] = fraction(seconds(&grace).ceil());
         }
-        if let Some(entrypoint) = raw.get("entrypoint").filter(|given| !given.is_null()) {
-            config["Entrypoint"] = json!(texts(Some(entrypoint)));
+        let endpoints = endpoints(run, name);
+        body["HostConfig"] = self.host_config(run, old);
+        if body["HostConfig"]["NetworkMode"].is_null() {
+            let first = endpoints.first().map_or("none", |(network, _)| network);
+            body["HostConfig"]["NetworkMode"] = json!(first);
         }
-        if let Some(grace) = self.text("stop_grace_period") {
-            config["StopTimeout"] = fraction(typed::seconds(&grace).ceil());
-        }
-        config
+        let first = endpoints.into_iter().take(1).collect::<Map<_, _>>();
+        body["NetworkingConfig"] = json!({ "EndpointsConfig": first });
+        body
     }
 
-    /// `HostConfig` without mounts and without references to other containers.
-    pub fn engine_host_config(&self) -> Value {
-        let raw = &self.config;
-        let mut host = json!({
-            "PortBindings": self.port_bindings(),
-            "RestartPolicy": self.restart_policy(),
-            "Devices": many(raw.get("devices")).into_iter().map(device).collect::<Vec<_>>(),
+    fn host_config(&self, run: &Run<'_>, old: Option<&Container>) -> Value {
+        let service = &run.service.config;
+        let restart = run.service.text("restart").unwrap_or_default();
+        let (restart, count) = restart.split_once(':').unwrap_or((&restart, "0"));
+        let devices = many(&service["devices"]).iter().map(|device| {
+            json!({
+                "PathOnHost": device["source"],
+                "PathInContainer": device["target"],
+                "CgroupPermissions": device["permissions"],
+            })
         });
-        for (key, name) in LISTS {
-            host[name] = json!(texts(raw.get(key)));
+        let mut host = json!({
+            "PortBindings": bindings(service),
+            "RestartPolicy": { "Name": restart, "MaximumRetryCount": count.parse::<u32>().unwrap_or(0) },
+            "Devices": devices.collect::<Vec<_>>(),
+        });
+        for (field, key) in fields(LISTS) {
+            host[field] = json!(texts(&service[key]));
         }
-        for (key, name) in VALUES {
-            host[name] = json!(raw.get(key));
+        for (field, key) in fields(HOST_CONFIG) {
+            host[field] = service[key].clone();
         }
-        for (key, name) in [
-            ("mem_limit", "Memory"),
-            ("mem_reservation", "MemoryReservation"),
-            ("memswap_limit", "MemorySwap"),
-        ] {
-            host[name] = json!(self.text(key).and_then(|size| size.parse::<i64>().ok()));
+        for (field, key) in fields(SIZES) {
+            host[field] = number(&service[key]);
         }
+        for (field, key) in fields("NetworkMode:network_mode PidMode:pid IpcMode:ipc") {
+            let mode = run.service.text(key);
+            host[field] = json!(mode.map(|mode| self.mode(run.deployment, &mode)));
+        }
+        let sources = texts(&service["volumes_from"]).into_iter();
+        let sources = sources.map(|from| self.volumes_from(run.deployment, &from));
+        host["VolumesFrom"] = sources.collect();
+        let tmpfs = texts(&service["tmpfs"]).into_iter().map(|item| {
+            let (target, options) = item.split_once(':').unwrap_or((&item, ""));
+            (target.to_owned(), json!(options))
+        });
+        host["Tmpfs"] = tmpfs.collect::<Map<_, _>>().into();
+        let all = self.with_kept_volumes(run, old).into_iter();
+        let (short, long): (Vec<_>, Vec<_>) = all.partition(creates_source);
+        let binds = short.iter().map(|mount| {
+            let mode = if mount["ReadOnly"] == true {
+                "ro"
+            } else {
+                "rw"
+            };
+            let [source, target] =
+                ["Source", "Target"].map(|end| text(&mount[end]).unwrap_or_default());
+            format!("{source}:{target}:{mode}")
+        });
+        host["Binds"] = binds.collect();
+        host["Mounts"] = long.into();
         host
     }
 
-    fn port_bindings(&self) -> Value {
-        let mut bindings = BTreeMap::<String, Vec<Value>>::new();
-        for port in &self.ports {
-            let Some(published) = port.published else {
-                continue;
-            };
-            let key = format!("{}/{}", port.target, port.protocol);
-            let number = match published {
-                0 => String::new(),
-                number => number.to_string(),
-            };
-            let binding = json!({ "HostIp": port.address, "HostPort": number });
-            bindings.entry(key).or_default().push(binding);
+    /// The mounts of a container. The Compose programs keep its anonymous volumes, the library does not (N04).
+    fn with_kept_volumes(&self, run: &Run<'_>, old: Option<&Container>) -> Vec<Value> {
+        let kept = |target: &str| {
+            let old = old.filter(|_| !run.deployment.by_library)?;
+            let mut mounts = old.mounts.iter();
+            let there =
+                mounts.find(|mount| mount.target == target && mount.kind == MountType::Volume)?;
+            there.name.clone()
+        };
+        let mut mounts = mounts(run.service, run.project);
+        for mount in mounts
+            .iter_mut()
+            .filter(|mount| mount.get("VolumeOptions").is_some())
+        {
+            if let Some(name) = kept(mount["Target"].as_str().unwrap_or_default())
+                && let Some(mount) = mount.as_object_mut()
+            {
+                mount.shift_remove("VolumeOptions");
+                mount.insert("Source".to_owned(), json!(name));
+            }
         }
-        json!(bindings)
+        let image = self.image(&run.service.image(&run.deployment.project));
+        let declared = image.map_or(&Value::Null, |image| &image.config["Volumes"]);
+        let tmpfs = texts(&run.service.config["tmpfs"]);
+        for (target, _) in entries(declared) {
+            let is_written = mounts.iter().any(|mount| mount["Target"] == *target)
+                || tmpfs
+                    .iter()
+                    .any(|item| item.split(':').next() == Some(target));
+            if let Some(name) = kept(target).filter(|_| !is_written) {
+                mounts.push(json!({ "Type": "volume", "Source": name, "Target": target }));
+            }
+        }
+        mounts
     }
 
-    fn restart_policy(&self) -> Value {
-        let restart = self.text("restart").unwrap_or_default();
-        let (name, count) = restart.split_once(':').unwrap_or((&restart, "0"));
-        json!({ "Name": name, "MaximumRetryCount": count.parse::<u32>().unwrap_or(0) })
+    fn labels(
+        &self,
+        run: &Run<'_>,
+        hash: String,
+        old: Option<&Container>,
+    ) -> BTreeMap<String, String> {
+        let (deployment, service) = (run.deployment, run.service);
+        let depends_on = service.depends_on().map(|(name, how)| {
+            let condition = text(&how["condition"]).unwrap_or_default();
+            format!("{name}:{condition}:{}", how["restart"] == true)
+        });
+        let env_files = deployment.env_files.join(",");
+        let own = [
+            ("config-hash", Some(hash)),
+            ("container-number", Some(run.number.to_string())),
+            ("depends_on", Some(depends_on.collect::<Vec<_>>().join(","))),
+            ("image", Some(self.image_of(run))),
+            ("oneoff", Some("False".to_owned())),
+            ("project", Some(deployment.project.clone())),
+            ("project.config_files", Some(run.project.files.join(","))),
+            (
+                "project.environment_file",
+                Some(env_files).filter(|files| !files.is_empty()),
+            ),
+            ("project.working_dir", Some(deployment.folder.clone())),
+            ("replace", old.map(|old| old.id.clone())),
+            ("service", Some(service.name.clone())),
+            ("version", Some(deployment.version().to_owned())),
+        ];
+        let own = own
+            .into_iter()
+            .filter_map(|(name, value)| Some((self.label(name), value?)));
+        let mut labels = labels(&service.config["labels"]);
+        labels.extend(own);
+        labels
     }
+}
+
+/// The mounts of a service in the form of the engine. The engine creates the missing source of a short one (M13).
+pub(super) fn mounts(service: &Service, project: &Project) -> Vec<Value> {
+    let mut mounts = Vec::new();
+    for item in many(&service.config["volumes"]) {
+        let mut mount = json!({ "Type": item["type"], "Target": item["target"] });
+        match (text(&mount["Type"]).as_deref(), text(&item["source"])) {
+            (Some("tmpfs"), _) => {}
+            (Some("bind"), Some(path)) => {
+                mount["Source"] = json!(clean(&path));
+                if item["bind"]["create_host_path"] == true {
+                    mount["BindOptions"] = json!({ "CreateMountpoint": true });
+                }
+            }
+            (_, Some(key)) => mount["Source"] = json!(project.name_of("volumes", &key)),
+            (_, None) => mount["VolumeOptions"] = json!({}),
+        }
+        if item["read_only"] == true {
+            mount["ReadOnly"] = json!(true);
+        }
+        mounts.push(mount);
+    }
+    for section in ["secrets", "configs"] {
+        for item in many(&service.config[section]) {
+            let key = text(&item["source"]).unwrap_or_default();
+            if let Some(file) = text(&project.config[section][&key]["file"]) {
+                let target = text(&item["target"]).unwrap_or_else(|| format!("/{key}"));
+                mounts.push(json!({
+                    "Type": "bind",
+                    "Source": clean(&file),
+                    "Target": target,
+                    "ReadOnly": true,
+                }));
+            }
+        }
+    }
+    mounts
+}
+
+/// Whether the engine creates the missing source of a mount.
+pub(super) fn creates_source(mount: &Value) -> bool {
+    mount["BindOptions"]["CreateMountpoint"] == true
+}
+
+/// The networks of a service, by their name on the engine, with their `EndpointConfig`.
+pub(super) fn endpoints(run: &Run<'_>, name: &str) -> Vec<(String, Value)> {
+    let endpoints = run.service.networks().map(|(key, options)| {
+        let mut aliases = vec![name.to_owned(), run.service.name.clone()];
+        aliases.extend(texts(&options["aliases"]));
+        let ipam = match options.get("ipv4_address") {
+            Some(address) => json!({ "IPv4Address": address }),
+            None if options.is_object() => json!({}),
+            None => Value::Null,
+        };
+        let endpoint = json!({ "Aliases": aliases, "IPAMConfig": ipam });
+        (run.project.name_of("networks", key).to_owned(), endpoint)
+    });
+    endpoints.collect()
+}
+
+/// `ExposedPorts`. Compose adds no protocol to an `expose` entry that has none.
+fn exposed(service: &Value) -> Value {
+    let mut ports = json!({});
+    for port in many(&service["ports"]) {
+        ports[key_of(port)] = json!({});
+    }
+    for item in texts(&service["expose"]) {
+        let bare = item.strip_suffix("/tcp").unwrap_or(&item);
+        if ports.get(format!("{bare}/tcp")).is_none() && ports.get(bare).is_none() {
+            ports[bare] = json!({});
+        }
+    }
+    ports
+}
+
+/// A port as the engine names it: `80/tcp`.
+fn key_of(port: &Value) -> String {
+    let protocol = text(&port["protocol"]).unwrap_or_else(|| "tcp".to_owned());
+    format!("{}/{protocol}", port["target"])
+}
+
+fn bindings(service: &Value) -> Value {
+    let mut bindings = BTreeMap::<String, Vec<Value>>::new();
+    for port in many(&service["ports"]) {
+        let [address, published] =
+            ["host_ip", "published"].map(|key| text(&port[key]).unwrap_or_default());
+        // One target gets any of the published ports. The engine chooses a port for 0.
+        let first = published.split('-').next().filter(|first| *first != "0");
+        let binding = json!({ "HostIp": address, "HostPort": first.unwrap_or_default() });
+        bindings.entry(key_of(port)).or_default().push(binding);
+    }
+    json!(bindings)
 }
 
 fn health(check: &Value) -> Value {
-    let test = match check.get("test") {
-        _ if check.get("disable") == Some(&json!(true)) => json!(["NONE"]),
-        Some(list) => list.clone(),
-        None => return json!({}),
-    };
-    json!({ "Test": test })
-}
-
-fn device(device: &Value) -> Value {
-    json!({
-        "PathOnHost": device["source"],
-        "PathInContainer": device["target"],
-        "CgroupPermissions": device["permissions"],
-    })
+    match check.get("test") {
+        _ if check["disable"] == true => json!({ "Test": ["NONE"] }),
+        Some(test) => json!({ "Test": test }),
+        None => json!({}),
+    }
 }

@@ -1,7 +1,5 @@
 //! The canonical form of a service: what may be written in short is written in long, and what is implied is there.
 
-use std::collections::BTreeMap;
-
 use composefile::{
     path::clean,
     services::{is_host_path, is_remote_context},
@@ -9,11 +7,10 @@ use composefile::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    context::Context,
-    deployment::Deployment,
+    compose_files::ComposeFiles,
     ports,
     typed::number,
-    values::{many, pairs, text, texts},
+    values::{entries, many, pairs, text, texts},
 };
 
 /// For whom a service is resolved. The versions differ in what they fill in (N36).
@@ -30,41 +27,17 @@ pub(super) enum Form {
 }
 
 /// The lists that hold each name, target or pair once: a later item replaces an earlier one.
-const UNIQUE: [&str; 21] = [
-    "annotations",
-    "cap_add",
-    "cap_drop",
-    "configs",
-    "devices",
-    "dns",
-    "dns_opt",
-    "dns_search",
-    "env_file",
-    "environment",
-    "expose",
-    "labels",
-    "links",
-    "ports",
-    "profiles",
-    "secrets",
-    "sysctls",
-    "tmpfs",
-    "volumes",
-    "args",
-    "aliases",
-];
-
-/// The variables of the shell and of `.env`.
-type Variables = BTreeMap<String, String>;
+const UNIQUE: &str = "annotations cap_add cap_drop configs devices dns dns_opt dns_search env_file environment expose \
+                      labels links ports profiles secrets sysctls tmpfs volumes args aliases";
 
 /// Makes a service canonical.
 pub(super) fn service(
     name: &str,
     service: &mut Map<String, Value>,
-    context: &Context<'_>,
+    files: &ComposeFiles<'_>,
     form: Form,
 ) -> Result<(), String> {
-    long(name, service, context.deployment, context.variables, form)?;
+    long(name, service, files, form)?;
     unique(service);
     depend_on_implied(service);
     let is_on_none = |networks: &Value| networks.as_object().is_none_or(Map::is_empty);
@@ -78,54 +51,45 @@ pub(super) fn service(
 pub(super) fn long(
     name: &str,
     service: &mut Map<String, Value>,
-    deployment: &Deployment,
-    variables: &Variables,
+    files: &ComposeFiles<'_>,
     form: Form,
 ) -> Result<(), String> {
-    let host = |path: &str| deployment.absolute(path);
-    if let Some(build) = service.get_mut("build").filter(|build| !build.is_null()) {
-        *build = of_build(build, deployment, variables);
-    }
-    for (key, value) in service.iter_mut() {
-        let written = value.clone();
-        let items = many(Some(&written)).into_iter();
+    for (key, value) in service.iter_mut().filter(|(_, value)| !value.is_null()) {
+        let items = many(value).iter();
         *value = match key.as_str() {
-            _ if written.is_null() => continue,
+            "build" => build(value, files),
+            "deploy" => {
+                if let Some(devices) = value.pointer_mut("/resources/reservations/devices") {
+                    *devices = requests(devices, form);
+                }
+                continue;
+            }
+            "develop" => {
+                let rules = value.get_mut("watch").and_then(Value::as_array_mut);
+                for rule in rules.into_iter().flatten() {
+                    if let Some(path) = text(&rule["path"]) {
+                        rule["path"] = json!(files.absolute(&path));
+                    }
+                    if !matches!(form, Form::Program | Form::Model) && rule["exec"].is_null() {
+                        rule["exec"] = json!({});
+                    }
+                }
+                continue;
+            }
             "dns" => items.cloned().collect(),
             "env_file" => items
                 .map(|item| {
                     let path = text(item.get("path").unwrap_or(item)).unwrap_or_default();
-                    let mut file = Map::from_iter([
-                        ("path".to_owned(), json!(host(&path))),
-                        ("required".to_owned(), json!(true)),
-                    ]);
-                    file.extend(
-                        item.as_object()
-                            .cloned()
-                            .into_iter()
-                            .flatten()
-                            .filter(|(key, _)| key != "path"),
-                    );
-                    Value::from(file)
+                    let file = json!({"path": files.absolute(&path), "required": true});
+                    with(file, entries(item).filter(|(key, _)| *key != "path"))
                 })
                 .collect(),
-            "depends_on" => dependencies(&written),
-            "networks" => match &written {
-                Value::Array(_) => items
-                    .filter_map(text)
-                    .map(|key| (key, Value::Null))
-                    .collect(),
-                map => map.clone(),
-            },
+            "depends_on" => dependencies(value),
+            "networks" if value.is_array() => keys(value),
             "secrets" | "configs" => items.map(|item| file(key, item, form)).collect(),
             "devices" if form != Form::Program => items.map(device).collect(),
-            "gpus" => requests(
-                &match &written {
-                    Value::String(count) => json!([{"count": count}]),
-                    list => list.clone(),
-                },
-                form,
-            ),
+            "gpus" if value.is_string() => requests(&json!([{"count": value}]), form),
+            "gpus" => requests(value, form),
             "ports" => {
                 let ports = items.map(|item| ports::long(name, item));
                 match ports.collect::<Result<Vec<_>, _>>() {
@@ -135,146 +99,105 @@ pub(super) fn long(
                 }
             }
             "volumes" => items
-                .map(|item| mount(item, deployment, form))
+                .map(|item| mount(item, files, form))
                 .collect::<Result<_, _>>()?,
-            "pull_policy" if written == "if_not_present" => json!("missing"),
-            "environment" => resolved(&written, variables, true),
+            "pull_policy" if *value == "if_not_present" => json!("missing"),
+            "environment" => resolved(value, files, true),
             _ => continue,
         };
-    }
-    if let Some(devices) = service
-        .get_mut("deploy")
-        .and_then(|deploy| deploy.pointer_mut("/resources/reservations/devices"))
-    {
-        *devices = requests(devices, form);
-    }
-    let watch = service
-        .get_mut("develop")
-        .and_then(|develop| develop.get_mut("watch"));
-    for rule in watch.and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(path) = text(&rule["path"]) {
-            rule["path"] = json!(host(&path));
-        }
-        if !matches!(form, Form::Program | Form::Model) && rule.get("exec").is_none() {
-            rule["exec"] = json!({});
-        }
     }
     Ok(())
 }
 
-fn of_build(build: &Value, deployment: &Deployment, variables: &Variables) -> Value {
+/// A mapping with further entries, which replace those of the same key.
+fn with<'v>(mut map: Value, more: impl Iterator<Item = (&'v String, &'v Value)>) -> Value {
+    for (key, value) in more {
+        map[key] = value.clone();
+    }
+    map
+}
+
+/// The mapping of a list of keys.
+pub(super) fn keys(list: &Value) -> Value {
+    let keys = texts(list).into_iter();
+    keys.map(|key| (key, Value::Null)).collect()
+}
+
+fn build(build: &Value, files: &ComposeFiles<'_>) -> Value {
     let mut build = match build {
-        Value::Object(build) => build.clone(),
-        path => Map::from_iter([("context".to_owned(), path.clone())]),
+        Value::Object(_) => build.clone(),
+        path => json!({"context": path}),
     };
-    let folder = build
-        .get("context")
-        .and_then(text)
-        .unwrap_or_else(|| ".".to_owned());
     let absolute = |path: &str| {
         if is_remote_context(path) || path.contains("://") {
             path.to_owned()
         } else {
-            deployment.absolute(path)
+            files.absolute(path)
         }
     };
-    build.insert("context".to_owned(), json!(absolute(&folder)));
+    let folder = build.get("context").and_then(text);
+    build["context"] = json!(absolute(folder.as_deref().unwrap_or(".")));
     let is_set = |key: &str| build.get(key).is_some_and(|value| !value.is_null());
     if !is_set("dockerfile") && !is_set("dockerfile_inline") {
-        build.insert("dockerfile".to_owned(), json!("Dockerfile"));
+        build["dockerfile"] = json!("Dockerfile");
     }
-    if let Some(args) = build.get_mut("args") {
-        *args = resolved(args, variables, false);
+    for (key, value) in build.as_object_mut().into_iter().flatten() {
+        *value = match key.as_str() {
+            "args" => resolved(value, files, false),
+            "additional_contexts" => pairs(value)
+                .into_iter()
+                .map(|(key, path)| (key, json!(path.map(|path| absolute(&path)))))
+                .collect(),
+            "secrets" => many(value)
+                .iter()
+                .map(|item| file("secrets", item, Form::Printed))
+                .collect(),
+            "ssh" if value.is_array() => json!(pairs(value)),
+            _ => continue,
+        };
     }
-    if let Some(more) = build.get_mut("additional_contexts") {
-        let all = pairs(Some(more)).into_iter();
-        *more = all
-            .map(|(key, path)| (key, json!(path.map(|path| absolute(&path)))))
-            .collect();
-    }
-    if let Some(secrets) = build.get_mut("secrets") {
-        *secrets = many(Some(secrets))
-            .into_iter()
-            .map(|item| file("secrets", item, Form::Printed))
-            .collect();
-    }
-    if let Some(Value::Array(keys)) = build.get("ssh") {
-        let keys = keys.iter().filter_map(text);
-        let keys = keys.map(|key| match key.split_once('=') {
-            Some((id, path)) => (id.to_owned(), json!(path)),
-            None => (key, Value::Null),
-        });
-        let keys = keys.collect();
-        build.insert("ssh".to_owned(), keys);
-    }
-    build.into()
+    build
 }
 
 /// Gives names without a value that of the shell. Others stay if they are kept.
-fn resolved(written: &Value, variables: &Variables, keeps: bool) -> Value {
-    let known = |name: &str| variables.get(name);
-    match written {
-        Value::Object(map) => {
-            let all =
-                map.iter().map(
-                    |(name, value)| match known(name).filter(|_| value.is_null()) {
-                        Some(value) => (name.clone(), json!(value)),
-                        None => (name.clone(), value.clone()),
-                    },
-                );
-            all.filter(|(_, value)| keeps || !value.is_null()).collect()
-        }
-        list => {
-            let items = texts(Some(list)).into_iter();
-            items
-                .filter_map(|item| match known(&item).filter(|_| !item.contains('=')) {
-                    Some(value) => Some(format!("{item}={value}")),
-                    None => (keeps || item.contains('=')).then_some(item),
-                })
-                .collect()
-        }
+fn resolved(written: &Value, files: &ComposeFiles<'_>, keeps: bool) -> Value {
+    let known = |name: &str| files.shell.get(name);
+    if written.is_object() {
+        let all = entries(written).map(|(name, value)| match known(name) {
+            Some(known) if value.is_null() => (name.clone(), json!(known)),
+            _ => (name.clone(), value.clone()),
+        });
+        return all.filter(|(_, value)| keeps || !value.is_null()).collect();
     }
+    let items = texts(written).into_iter();
+    let items = items.filter_map(|item| match known(&item) {
+        _ if item.contains('=') => Some(item),
+        Some(value) => Some(format!("{item}={value}")),
+        None => keeps.then_some(item),
+    });
+    items.collect()
 }
 
 /// The mapping of `depends_on`.
 pub(super) fn dependencies(written: &Value) -> Value {
     let plain = json!({"condition": "service_started", "required": true});
-    match written {
-        Value::Object(map) => map
-            .iter()
-            .map(|(name, how)| {
-                let mut whole = plain.clone();
-                for (key, value) in how.as_object().into_iter().flatten() {
-                    whole[key] = value.clone();
-                }
-                (name.clone(), whole)
-            })
-            .collect(),
-        list => texts(Some(list))
-            .into_iter()
-            .map(|name| (name, plain.clone()))
-            .collect(),
-    }
+    let named = keys(written);
+    let all = entries(if written.is_object() { written } else { &named });
+    all.map(|(name, how)| (name.clone(), with(plain.clone(), entries(how))))
+        .collect()
 }
 
 /// Adds the services whose namespaces, volumes or links a service uses.
 fn depend_on_implied(service: &mut Map<String, Value>) {
-    let mut all = Vec::new();
-    for link in texts(service.get("links")) {
-        all.push((link.split(':').next().unwrap_or_default().to_owned(), true));
+    let first = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+    let list = |key: &str| service.get(key).map(texts).unwrap_or_default().into_iter();
+    let mut all: Vec<_> = list("links").map(|link| (first(&link), true)).collect();
+    for mode in ["network_mode", "ipc", "pid", "uts", "cgroup"].map(list) {
+        let of = mode.filter_map(|mode| mode.strip_prefix("service:").map(str::to_owned));
+        all.extend(of.map(|of| (of, true)));
     }
-    for key in ["network_mode", "ipc", "pid", "uts", "cgroup"] {
-        let mode = service.get(key).and_then(text).unwrap_or_default();
-        all.extend(
-            mode.strip_prefix("service:")
-                .map(|of| (of.to_owned(), true)),
-        );
-    }
-    for from in texts(service.get("volumes_from")) {
-        if !from.starts_with("container:") {
-            all.push((from.split(':').next().unwrap_or_default().to_owned(), false));
-        }
-    }
+    let volumes = list("volumes_from").filter(|from| !from.starts_with("container:"));
+    all.extend(volumes.map(|from| (first(&from), false)));
     for (name, restart) in all {
         let found = service.entry("depends_on").or_insert_with(|| json!({}));
         if found.get(&name).is_none() {
@@ -313,22 +236,17 @@ fn device(item: &Value) -> Value {
     };
     let mut parts = short.split(':');
     let source = parts.next().unwrap_or_default();
-    let target = parts
-        .next()
-        .filter(|target| !target.is_empty())
-        .unwrap_or(source);
+    let target = parts.next().filter(|target| !target.is_empty());
     let permissions = parts.next().unwrap_or("rwm");
-    json!({"source": source, "target": target, "permissions": permissions})
+    json!({"source": source, "target": target.unwrap_or(source), "permissions": permissions})
 }
 
 /// Requests for devices: without a count, for all.
 fn requests(list: &Value, form: Form) -> Value {
     let mut list = list.clone();
     for request in list.as_array_mut().into_iter().flatten() {
-        if form != Form::Program
-            && request.get("count").is_none()
-            && request.get("device_ids").is_none()
-        {
+        let is_set = |key: &str| request.get(key).is_some();
+        if form != Form::Program && !is_set("count") && !is_set("device_ids") {
             request["count"] = json!("all");
         }
     }
@@ -336,14 +254,14 @@ fn requests(list: &Value, form: Form) -> Value {
 }
 
 /// A mount in the long syntax.
-fn mount(item: &Value, deployment: &Deployment, form: Form) -> Result<Value, String> {
+fn mount(item: &Value, files: &ComposeFiles<'_>, form: Form) -> Result<Value, String> {
     let mut mount = match item.as_str() {
         None => item.clone(),
         Some(short) => short_mount(short)?,
     };
     if mount["type"] == "bind" {
         let source = text(&mount["source"]).unwrap_or_default();
-        mount["source"] = json!(deployment.absolute(&source));
+        mount["source"] = json!(files.absolute(&source));
     }
     if form != Form::Program
         && let Some(target) = text(&mount["target"]).filter(|target| target.starts_with('/'))
@@ -368,42 +286,38 @@ fn short_mount(short: &str) -> Result<Value, String> {
             _ => parts.push(part.to_owned()),
         }
     }
-    if parts.len() > 3 {
-        return Err(format!("invalid spec: {short}: too many colons"));
-    }
-    if parts.iter().any(String::is_empty) {
-        return Err(format!(
-            "invalid spec: {short}: empty section between colons"
-        ));
-    }
-    let options = parts.get(2).map_or("", String::as_str);
+    let (source, target, options) = match &parts[..] {
+        parts if parts.iter().any(String::is_empty) && parts.len() < 4 => {
+            let why = "empty section between colons";
+            return Err(format!("invalid spec: {short}: {why}"));
+        }
+        [target] => (None, target, ""),
+        [source, target] => (Some(source), target, ""),
+        [source, target, options] => (Some(source), target, options.as_str()),
+        _ => return Err(format!("invalid spec: {short}: too many colons")),
+    };
     let options: Vec<&str> = options.split(',').collect();
-    let source = parts.first().filter(|_| parts.len() > 1);
-    let target = parts.get(1).or(parts.first()).map_or("", String::as_str);
     let is_drive = |source: &str| source.get(1..2) == Some(":");
     let is_bind = source.is_some_and(|source| is_host_path(source) || is_drive(source));
-    let target = if target.starts_with('/') {
-        clean(target)
+    let kind = if is_bind { "bind" } else { "volume" };
+    let mut mount = if target.starts_with('/') {
+        json!({"type": kind, "target": clean(target)})
     } else {
-        target.to_owned()
+        json!({"type": kind, "target": target})
     };
-    let mut mount = json!({"type": if is_bind { "bind" } else { "volume" }, "target": target});
     if let Some(source) = source {
         mount["source"] = json!(source);
     }
     if options.contains(&"ro") {
         mount["read_only"] = json!(true);
     }
-    let mut bind = Map::new();
     for (key, values) in [("selinux", &["z", "Z"][..]), ("propagation", &PROPAGATIONS)] {
-        let given = options.iter().rfind(|option| values.contains(option));
-        bind.extend(given.map(|option| (key.to_owned(), json!(option))));
+        if let Some(given) = options.iter().rfind(|option| values.contains(option)) {
+            mount["bind"][key] = json!(given);
+        }
     }
     if is_bind {
-        bind.insert("create_host_path".to_owned(), json!(true));
-    }
-    if !bind.is_empty() {
-        mount["bind"] = bind.into();
+        mount["bind"]["create_host_path"] = json!(true);
     }
     if options.contains(&"nocopy") {
         mount["volume"] = json!({"nocopy": true});
@@ -418,15 +332,10 @@ fn unique(map: &mut Map<String, Value>) {
     for (key, value) in map.iter_mut() {
         match value {
             Value::Object(below) if !key.starts_with("x-") => unique(below),
-            Value::Array(items) if UNIQUE.contains(&key.as_str()) => {
-                let mut kept: Vec<(String, Value)> = Vec::new();
-                for item in std::mem::take(items) {
-                    let identity = identity(key, &item);
-                    match kept.iter_mut().find(|(other, _)| *other == identity) {
-                        Some((_, other)) => *other = item,
-                        None => kept.push((identity, item)),
-                    }
-                }
+            Value::Array(items) if UNIQUE.split(' ').any(|list| list == key) => {
+                let all = std::mem::take(items).into_iter();
+                // A map keeps the place of a key that is there.
+                let kept: Map<_, _> = all.map(|item| (identity(key, &item), item)).collect();
                 *items = kept.into_iter().map(|(_, item)| item).collect();
             }
             _ => {}
@@ -441,16 +350,12 @@ fn identity(list: &str, item: &Value) -> String {
         (_, Some(pair)) => pair.split('=').next().unwrap_or_default().to_owned(),
         ("ports", None) => {
             let address = of("host_ip").unwrap_or_else(|| "0.0.0.0".to_owned());
-            format!(
-                "{address} {:?} {:?} {:?}",
-                of("published"),
-                of("target"),
-                of("protocol")
-            )
+            let rest = ["published", "target", "protocol"].map(of);
+            format!("{address} {rest:?}")
         }
-        _ => of("target")
-            .or_else(|| of("path"))
-            .or_else(|| of("source"))
+        _ => ["target", "path", "source"]
+            .into_iter()
+            .find_map(of)
             .unwrap_or_default(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A container.
 #[derive(Clone, Default, PartialEq, Serialize)]
@@ -44,10 +44,8 @@ pub struct Container {
     pub host_config: Value,
     /// The mounts.
     pub mounts: Vec<Mount>,
-    /// The published and exposed ports.
-    pub ports: Vec<Port>,
-    /// `default`, `host`, `none`, `container:<id>` or the name of a network.
-    pub network_mode: String,
+    /// The exposed ports while it is running, each with its bindings on the host, as the engine shows them.
+    pub ports: Value,
     /// Its endpoint on each network, by the network's name.
     pub networks: BTreeMap<String, Attachment>,
     /// The files written in its own layer, by path.
@@ -85,9 +83,7 @@ impl Container {
             attachment.ip_address.clear();
             attachment.mac_address.clear();
         }
-        for port in &mut self.ports {
-            port.bound = None;
-        }
+        self.ports = json!({});
     }
 
     /// Whether its image is Portainer's.
@@ -187,21 +183,6 @@ pub enum MountType {
     Volume,
     /// A temporary file system in memory.
     Tmpfs,
-}
-
-/// A port of a container.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Port {
-    /// The host address; empty for all addresses.
-    pub address: String,
-    /// The requested host port; `None` if the port is only exposed, 0 if the engine chooses.
-    pub published: Option<u16>,
-    /// The host port while the container is running.
-    pub bound: Option<u16>,
-    /// The port in the container.
-    pub target: u16,
-    /// `tcp`, `udp` or `sctp`.
-    pub protocol: String,
 }
 
 /// The endpoint of a container on a network, as the engine shows it.

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    container::{Attachment, Container, Port},
+    container::{Attachment, Container},
     errors::EngineError,
     events::{Action, Event},
     images::tagged,
     settings::{self, text},
     state::{Health, World},
-    values::{labels, texts},
+    values::{entries, labels, many, texts},
 };
 
 /// What happens to the anonymous volumes of a removed container.
@@ -46,10 +46,10 @@ impl World {
         if text(&config, "Hostname").is_empty() {
             config["Hostname"] = json!(if mode == "host" { HOST } else { &id[..12] });
         }
-        let env = texts(Some(&config["Env"].take()));
-        let labels = labels(Some(&config["Labels"].take()));
-        let mut command = texts(config.get("Entrypoint"));
-        command.extend(texts(config.get("Cmd")));
+        let env = texts(&config["Env"].take());
+        let labels = labels(&config["Labels"].take());
+        let mut command = texts(&config["Entrypoint"]);
+        command.extend(texts(&config["Cmd"]));
         let container = Container {
             id: id.clone(),
             name: name.to_owned(),
@@ -62,9 +62,8 @@ impl World {
             env,
             command,
             mounts,
-            ports: ports_of(&config, &host_config),
+            ports: json!({}),
             networks: first_network(&mode, &body["NetworkingConfig"]),
-            network_mode: mode,
             config,
             host_config,
             ..Container::default()
@@ -89,7 +88,7 @@ impl World {
             self.find_mut(name)?.error.clone_from(&error.message);
             return Err(error);
         }
-        self.bind_ports(&mut container);
+        container.ports = self.bound_ports(&container);
         container.start(self.seconds());
         self.write_first(&container);
         let service = self.service_of(&container);
@@ -180,16 +179,44 @@ impl World {
         format!("{}/{}", label("project"), label("service"))
     }
 
-    fn bind_ports(&mut self, container: &mut Container) {
-        for port in &mut container.ports {
-            port.bound = match port.published {
-                Some(0) => {
-                    self.next.host_port += 1;
-                    Some(self.next.host_port - 1)
-                }
-                published => published,
-            };
+    /// The ports of a starting container, as the engine shows them: `null`, or the host ports that they are bound to. An
+    /// empty address means IPv4 and IPv6. The engine chooses the host port for 0.
+    fn bound_ports(&mut self, container: &Container) -> Value {
+        let named = |port: &String| {
+            if port.contains('/') {
+                port.clone()
+            } else {
+                format!("{port}/tcp")
+            }
+        };
+        let exposed = entries(&container.config["ExposedPorts"]);
+        let mut ports: BTreeMap<_, _> = exposed
+            .map(|(port, _)| (named(port), Value::Null))
+            .collect();
+        for (port, bindings) in entries(&container.host_config["PortBindings"]) {
+            let mut bound = Vec::new();
+            for binding in many(bindings) {
+                let first = text(binding, "HostPort").split('-').next();
+                let number = match first.and_then(|first| first.parse().ok()) {
+                    None | Some(0) => {
+                        self.next.host_port += 1;
+                        self.next.host_port - 1
+                    }
+                    Some(published) => published,
+                };
+                let addresses = match text(binding, "HostIp") {
+                    "" => vec!["0.0.0.0", "::"],
+                    address => vec![address],
+                };
+                bound.extend(
+                    addresses.into_iter().map(
+                        |address| json!({ "HostIp": address, "HostPort": number.to_string() }),
+                    ),
+                );
+            }
+            ports.insert(named(port), bound.into());
         }
+        json!(ports)
     }
 
     /// Writes to the container's empty volumes, as its first start would.
@@ -209,44 +236,11 @@ fn first_network(mode: &str, networking: &Value) -> BTreeMap<String, Attachment>
         return BTreeMap::new();
     }
     let of_mode = if mode == "default" { "bridge" } else { mode };
-    let mut endpoints = networking["EndpointsConfig"]
-        .as_object()
-        .into_iter()
-        .flatten();
-    let (name, endpoint) = match endpoints.next() {
+    let (name, endpoint) = match entries(&networking["EndpointsConfig"]).next() {
         Some((name, endpoint)) if name != "default" => (name.as_str(), endpoint),
         Some((_, endpoint)) => (of_mode, endpoint),
         None => (of_mode, &Value::Null),
     };
     let attachment = Attachment::given(endpoint);
     BTreeMap::from([(name.to_owned(), attachment)])
-}
-
-/// `PortBindings`, and the ports that are only exposed.
-fn ports_of<'v>(config: &'v Value, host: &'v Value) -> Vec<Port> {
-    let mut ports = Vec::new();
-    let split = |key: &'v str| {
-        let (target, protocol) = key.split_once('/').unwrap_or((key, "tcp"));
-        Some((target.parse::<u16>().ok()?, protocol))
-    };
-    let bindings = host["PortBindings"].as_object().into_iter().flatten();
-    for (key, given) in bindings {
-        let Some((target, protocol)) = split(key) else {
-            continue;
-        };
-        for one in given.as_array().into_iter().flatten() {
-            let first = text(one, "HostPort").split('-').next().unwrap_or_default();
-            let published = Some(first.parse().unwrap_or(0));
-            ports.push(Port::new(text(one, "HostIp"), published, target, protocol));
-        }
-    }
-    let exposed = config.get("ExposedPorts").and_then(Value::as_object);
-    let keys = exposed.into_iter().flatten();
-    for (target, protocol) in keys.filter_map(|(key, _)| split(key)) {
-        let known = |port: &Port| port.target == target && port.protocol == protocol;
-        if !ports.iter().any(known) {
-            ports.push(Port::new("", None, target, protocol));
-        }
-    }
-    ports
 }

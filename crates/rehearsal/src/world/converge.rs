@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
+    body::{Run, mounts},
     container::Container,
     containers::AnonymousVolumes,
-    context::Resource,
-    create::Run,
     deployment::Deployment,
     entities::config_hash,
     errors::EngineError,
-    mounts::MountSource,
-    resolve::Project,
+    resolve::{Project, hash_of},
     service::{NAMESPACES, Service},
     state::World,
-    values::{labels, many, pairs, text},
+    values::{entries, labels, many, text},
 };
 
 /// The exit code of a container that Compose stopped.
@@ -38,14 +36,13 @@ enum Follow {
 impl Run<'_> {
     /// What happens because of the services that were replaced so far, which are started first (N05).
     fn follows(&self, replaced: &Replaced) -> Option<Follow> {
-        let dependencies = self.service.depends_on.iter();
-        let follow = dependencies.filter_map(|(name, dependency)| {
+        let follow = self.service.depends_on().filter_map(|(name, how)| {
             let is_recreated = *replaced.get(name)?;
             let all_follow = !self.deployment.by_library;
-            if dependency.shares || (is_recreated && all_follow) {
+            if self.service.shares(name) || (is_recreated && all_follow) {
                 Some(Follow::Recreate)
             } else {
-                (is_recreated && dependency.restart).then_some(Follow::Restart)
+                (is_recreated && how["restart"] == true).then_some(Follow::Restart)
             }
         });
         follow.max()
@@ -97,12 +94,12 @@ impl World {
     /// Pulls every missing image, before anything else changes (N06, N10).
     fn pull(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
         for service in &project.services {
-            let image = &service.image;
+            let image = &service.image(&deployment.project);
             let is_missing = self.image(image).is_none();
             // The program builds only a missing image, the library at each deployment (N22). The context must exist where
             // Compose runs (M11).
-            if service.builds() {
-                if !deployment.by_hand && (deployment.by_library || is_missing) {
+            if service.config.get("build").is_some() {
+                if !deployment.by_hand() && (deployment.by_library || is_missing) {
                     let folder = &deployment.folder;
                     return Err(format!(
                         "unable to prepare context: path {folder:?} not found"
@@ -122,32 +119,40 @@ impl World {
     }
 
     fn create_shared(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
-        let used = |key: &String| {
-            let mut all = project.services.iter();
-            all.any(|one| one.is_on(key))
-        };
-        for (key, network) in project.networks.iter().filter(|(key, _)| used(key)) {
-            let name = &network.name;
+        for (key, network) in entries(&project.config["networks"]) {
+            let name = project.name_of("networks", key);
+            if !project.services.iter().any(|service| service.is_on(key)) {
+                continue;
+            }
             let found = self.network(name).ok();
-            if found.is_none() && network.external {
+            let is_external = network["external"] == true;
+            if found.is_none() && is_external {
                 return Err(format!(
                     "network {name} declared as external, but could not be found"
                 ));
             }
-            let is_other = found.is_some_and(|found| {
-                let label = found.labels.get(&self.label("config-hash"));
-                let is_compared = deployment.by_library && !network.external;
-                is_compared && label.is_some_and(|label| *label != network.hash())
-            });
-            let is_missing = found.is_none();
             let mut detached = Vec::new();
-            if is_other {
+            if let Some(found) = found {
+                let label = found.labels.get(&self.label("config-hash"));
+                let is_compared = deployment.by_library && !is_external;
+                let hash = hash_of("networks", network);
+                if !is_compared || label.is_none_or(|label| *label == hash) {
+                    continue;
+                }
                 detached = self.detach(deployment, project, key, name)?;
-            } else if !is_missing {
-                continue;
             }
-            let labels = self.shared_labels(deployment, network, "network", key);
-            let wanted = wanted_network(network, &labels);
+            let pools = many(&network["ipam"]["config"]).iter().map(pool);
+            let wanted = json!({
+                "Name": name,
+                "CheckDuplicate": true,
+                "Driver": network["driver"],
+                "Options": network["driver_opts"],
+                "IPAM": { "Driver": network["ipam"]["driver"], "Config": pools.collect::<Value>() },
+                "Internal": network["internal"],
+                "Attachable": network["attachable"],
+                "EnableIPv6": network["enable_ipv6"],
+                "Labels": self.shared_labels(deployment, network, "network", key),
+            });
             self.create_network(&wanted).map_err(|error| {
                 let reason = error.message;
                 format!("failed to create network {name}: Error response from daemon: {reason}")
@@ -157,19 +162,18 @@ impl World {
                     .map_err(|error| error.message)?;
             }
         }
-        for (key, volume) in &project.volumes {
-            let name = &volume.name;
+        for (key, volume) in entries(&project.config["volumes"]) {
+            let name = project.name_of("volumes", key);
             if self.volume(name).is_some() {
                 continue;
             }
-            if volume.external {
+            if volume["external"] == true {
                 return Err(format!("external volume {name:?} not found"));
             }
-            let options = pairs(volume.written.get("driver_opts"));
             let wanted = json!({
                 "Name": name,
-                "Driver": volume.written.get("driver").and_then(text),
-                "DriverOpts": options.into_iter().collect::<BTreeMap<_, _>>(),
+                "Driver": volume["driver"],
+                "DriverOpts": volume["driver_opts"],
                 "Labels": self.shared_labels(deployment, volume, "volume", key),
             });
             self.create_volume(&wanted);
@@ -206,23 +210,24 @@ impl World {
     fn shared_labels(
         &self,
         deployment: &Deployment,
-        of: &Resource,
+        of: &Value,
         kind: &str,
         key: &str,
     ) -> BTreeMap<String, String> {
-        let mut labels = labels(of.written.get("labels"));
+        let mut labels = labels(&of["labels"]);
         labels.insert(self.label(kind), key.to_owned());
         if deployment.by_library {
-            labels.insert(self.label("config-hash"), of.hash());
+            let hash = hash_of(&format!("{kind}s"), of);
+            labels.insert(self.label("config-hash"), hash);
         }
         labels.insert(self.label("project"), deployment.project.clone());
-        labels.insert(self.label("version"), deployment.version());
+        labels.insert(self.label("version"), deployment.version().to_owned());
         labels
     }
 
     /// Creates a container, or recreates it if it changed (M05). Returns its ID.
     fn converge(&mut self, run: &Run<'_>, replaced: &mut Replaced) -> Result<String, String> {
-        let config = Value::Object(self.hashed(run));
+        let config = self.hashed(run);
         let hash = config_hash(&config);
         self.configs.0.insert(hash.clone(), config);
         let old = self.existing(run.deployment, &run.service.name, run.number);
@@ -244,7 +249,7 @@ impl World {
     }
 
     /// What is hashed of a service, with the IDs of the containers whose namespaces and volumes it shares (N05).
-    fn hashed(&self, run: &Run<'_>) -> Map<String, Value> {
+    fn hashed(&self, run: &Run<'_>) -> Value {
         let mut service = run.service.hashed.clone();
         for key in NAMESPACES {
             if let Some(mode) = service.get_mut(key) {
@@ -264,23 +269,22 @@ impl World {
     fn matches(&self, run: &Run<'_>, hash: &str, old: &Container) -> bool {
         let service = run.service;
         let label = |name: &str| self.label_of(old, name);
-        let image = self.image_of(service);
+        let image = self.image_of(run);
         let has_other_image = label("image").is_some_and(|label| label != image);
         if label("config-hash") != Some(hash) || has_other_image {
             return false;
         }
         let on_all = service.networks().all(|(key, _)| {
-            let name = run.project.networks.get(key).map_or(key, |one| &one.name);
-            let network = self.network(name);
-            let attachment = old.networks.get(name);
-            attachment.is_some_and(|one| network.is_ok_and(|network| one.network_id == network.id))
+            let network = self.network(run.project.name_of("networks", key));
+            let mut attachments = old.networks.values();
+            network.is_ok_and(|network| attachments.any(|on| on.network_id == network.id))
         });
-        let has_all = service.mounts.iter().all(|spec| match &spec.source {
-            MountSource::Volume(name) => old
-                .mounts
-                .iter()
-                .any(|mount| mount.target == spec.target && mount.is_volume(name)),
-            _ => true,
+        let has_all = mounts(service, run.project).iter().all(|wanted| {
+            let name = wanted["Source"].as_str().unwrap_or_default();
+            let mut mounts = old.mounts.iter();
+            wanted["Type"] != "volume"
+                || name.is_empty()
+                || mounts.any(|mount| wanted["Target"] == *mount.target && mount.is_volume(name))
         });
         !run.deployment.by_library || !old.is_running() || (on_all && has_all)
     }
@@ -349,39 +353,18 @@ impl World {
     }
 }
 
-/// The request body that creates a network.
-fn wanted_network(network: &Resource, labels: &BTreeMap<String, String>) -> Value {
-    let written = &network.written;
-    let flag = |key: &str| written.get(key) == Some(&json!(true));
-    let options = pairs(written.get("driver_opts"));
-    let ipam = written.get("ipam").unwrap_or(&Value::Null);
-    let pools = many(ipam.get("config")).into_iter().map(|pool| {
-        let fields = [
-            ("subnet", "Subnet"),
-            ("gateway", "Gateway"),
-            ("ip_range", "IPRange"),
-        ];
-        let given = fields.into_iter().filter_map(|(key, name)| {
-            Some((name.to_owned(), json!(pool.get(key).and_then(text)?)))
-        });
-        let mut shown = given.collect::<Map<_, _>>();
-        if let Some(addresses) = pool.get("aux_addresses") {
-            shown.insert("AuxiliaryAddresses".to_owned(), addresses.clone());
-        }
-        Value::Object(shown)
-    });
-    json!({
-        "Name": network.name,
-        "CheckDuplicate": true,
-        "Driver": written.get("driver").and_then(text),
-        "Options": options.into_iter().collect::<BTreeMap<_, _>>(),
-        "IPAM": {
-            "Driver": ipam.get("driver").and_then(text),
-            "Config": pools.collect::<Vec<_>>(),
-        },
-        "Internal": flag("internal"),
-        "Attachable": flag("attachable"),
-        "EnableIPv6": flag("enable_ipv6"),
-        "Labels": labels,
-    })
+/// An address pool of a network in the form of the engine.
+fn pool(pool: &Value) -> Value {
+    let fields = [
+        ("Subnet", "subnet"),
+        ("Gateway", "gateway"),
+        ("IPRange", "ip_range"),
+        ("AuxiliaryAddresses", "aux_addresses"),
+    ];
+    let given = fields
+        .into_iter()
+        .filter_map(|(field, key)| Some((field, pool.get(key)?)));
+    given
+        .map(|(field, value)| (field.to_owned(), value.clone()))
+        .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use composefile::{dotenv, path::Base};
+use super::{compose_files::ComposeFiles, repository::Files, resolve::Project, state::World};
 
 /// The version of the Compose program, which also starts stacks by hand.
 pub const COMPOSE_VERSION: &str = "2.26.1";
@@ -12,23 +12,18 @@ const LIBRARY: &str = "2.40.3";
 
 /// The inputs of `compose up`.
 #[derive(Clone, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is independent")]
 pub(super) struct Deployment {
     pub project: String,
-    pub text: String,
-    /// The texts of further Compose files, in order.
-    pub more: Vec<String>,
-    /// The content of `.env`, or of the file that `--env-file` names.
-    pub env_text: Option<String>,
-    pub env_path: String,
     pub folder: String,
-    /// Further files that Compose can read, by their absolute paths.
-    pub files: BTreeMap<String, String>,
-    pub file: String,
+    /// The Compose files, in order. If empty, Compose finds one by itself.
+    pub files: Vec<String>,
+    /// The env files. If empty, Compose reads `.env`.
+    pub env_files: Vec<String>,
     pub home: String,
+    /// The files that exist where Compose runs, by their absolute paths; `None` if a person runs it on the host.
+    pub there: Option<Files>,
     /// Whether the library of the newer Portainer runs it.
     pub by_library: bool,
-    pub by_hand: bool,
     /// Whether every container is recreated, and not only those that changed.
     pub recreates_all: bool,
     /// Whether the library removes the containers of services that the text does not define, if a request said so. A
@@ -39,51 +34,37 @@ pub(super) struct Deployment {
 }
 
 impl Deployment {
-    /// A deployment by the program, in a directory of Portainer without variables.
-    pub fn new(project: &str, text: &str, folder: &str) -> Self {
-        Self {
-            project: project.to_owned(),
-            text: text.to_owned(),
-            env_path: format!("{folder}/stack.env"),
-            folder: folder.to_owned(),
-            file: format!("{folder}/docker-compose.yml"),
-            home: "/root".to_owned(),
-            is_here: true,
-            ..Self::default()
-        }
+    /// Whether a person runs Compose on the host.
+    pub fn by_hand(&self) -> bool {
+        self.there.is_none()
     }
 
     /// The value of the label `version`.
-    pub fn version(&self) -> String {
-        let version = if self.by_library {
+    pub fn version(&self) -> &str {
+        if self.by_library {
             LIBRARY
         } else {
             COMPOSE_VERSION
-        };
-        version.to_owned()
-    }
-
-    /// Makes a path absolute by the rules of Compose: `~` is the home directory. An absolute path stays as it is written.
-    pub fn absolute(&self, path: &str) -> String {
-        // As on Windows: Compose leaves it as it is.
-        if path.get(1..2) == Some(":") {
-            return path.to_owned();
         }
-        let base = Base {
-            dir: &self.folder,
-            home: Some(&self.home),
-        };
-        base.host(path)
     }
 }
 
-/// Reads the variables of an env file by the rules of Compose (M08).
-pub(super) fn variables(
-    text: &str,
-    path: &str,
-    known: &BTreeMap<String, String>,
-) -> Result<BTreeMap<String, String>, String> {
-    dotenv::parse(text, &|name: &str| known.get(name).cloned())
-        .map(|read| read.into_iter().collect())
-        .map_err(|error| format!("failed to read {path}: {error}"))
+impl World {
+    pub(super) fn resolve(&self, deployment: &Deployment) -> Result<Project, String> {
+        let read = |path: &str| match &deployment.there {
+            Some(files) => files.get(path).cloned(),
+            None => self.read_host(path).map(str::to_owned),
+        };
+        let files = ComposeFiles {
+            project: Some(&deployment.project),
+            folder: &deployment.folder,
+            files: &deployment.files,
+            env_files: &deployment.env_files,
+            shell: &BTreeMap::new(),
+            interpolates: true,
+            home: &deployment.home,
+            read: &read,
+        };
+        Project::resolve(&files, deployment.by_library)
+    }
 }

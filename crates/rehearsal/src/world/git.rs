@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{
-    deployment::Deployment,
     entities::fingerprint,
     errors::PortainerError,
     record::Record,
@@ -71,37 +70,5 @@ impl World {
             recreates: false,
         });
         Ok(())
-    }
-}
-
-/// The deployment of a stack from its clone: `stack.env` lies at the root, after the `.env` next to the Compose file, which
-/// Compose reads itself if there are no variables.
-pub(super) fn deployment(of: &GitClone, base: Deployment) -> Deployment {
-    let (root, entry) = (base.folder.clone(), &of.git.entry);
-    let below = entry.rfind('/').map_or("", |slash| &entry[..slash]);
-    let folder = format!("{root}/{below}").trim_end_matches('/').to_owned();
-    let own = format!("{folder}/.env");
-    let clone = of.files.iter();
-    let files: Files = clone
-        .map(|(name, text)| (format!("{root}/{name}"), text.clone()))
-        .collect();
-    let given = files.get(&own).cloned();
-    let (env_path, env_text) = match (base.env_text, given) {
-        (Some(env), Some(own)) => (base.env_path, Some(format!("{own}\n{env}"))),
-        (Some(env), None) => (base.env_path, Some(env)),
-        (None, given) => (own, given),
-    };
-    let more = of.git.additional.iter();
-    Deployment {
-        recreates_all: of.recreates,
-        more: more
-            .map(|name| of.files.get(name).cloned().unwrap_or_default())
-            .collect(),
-        file: format!("{root}/{entry}"),
-        folder,
-        files,
-        env_path,
-        env_text,
-        ..base
     }
 }

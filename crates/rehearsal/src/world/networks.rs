@@ -58,7 +58,7 @@ impl World {
             id: id.clone(),
             name: name.to_owned(),
             driver: driver.to_owned(),
-            options: labels(given.get("Options")),
+            options: labels(&given["Options"]),
             ipam: json!({
                 "Driver": given["IPAM"]["Driver"].as_str().unwrap_or("default"),
                 "Options": given["IPAM"]["Options"],
@@ -67,7 +67,7 @@ impl World {
             internal: given["Internal"] == true,
             attachable: given["Attachable"] == true,
             ipv6: given["EnableIPv6"] == true,
-            labels: labels(given.get("Labels")),
+            labels: labels(&given["Labels"]),
         });
         Ok(id)
     }
@@ -116,7 +116,8 @@ impl World {
 
     /// Joins a starting container to all its networks.
     pub(super) fn join_all(&self, container: &mut Container) -> Result<(), EngineError> {
-        if let Some(other) = container.network_mode.strip_prefix("container:") {
+        let mode = text(&container.host_config, "NetworkMode");
+        if let Some(other) = mode.strip_prefix("container:") {
             let other = self.find(other)?;
             if !other.is_running() {
                 let text = "cannot join network of a non running container:";
@@ -141,7 +142,7 @@ impl World {
     fn join(&self, container: &Container, network: &Network, attachment: &mut Attachment) {
         attachment.ip_address = text(&attachment.ipam, "IPv4Address").to_owned();
         let own = text(&container.config, "MacAddress");
-        let is_first = container.network_mode == network.name;
+        let is_first = container.host_config["NetworkMode"] == network.name;
         let own = if is_first { own } else { "" };
         own.clone_into(&mut attachment.mac_address);
         let endpoint = format!("endpoint {} {} {}", container.id, network.id, self.now);
@@ -165,7 +166,7 @@ impl Attachment {
     /// Reads an `EndpointConfig`.
     pub(super) fn given(given: &Value) -> Self {
         Self {
-            aliases: texts(given.get("Aliases")),
+            aliases: texts(&given["Aliases"]),
             ipam: given["IPAMConfig"].clone(),
             links: given["Links"].clone(),
             driver_opts: given["DriverOpts"].clone(),

@@ -1,63 +1,15 @@
-//! The `ports` and `expose` of a service.
+//! The `ports` of a service in the long syntax.
 
 use std::net::IpAddr;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{
-    container::Port,
-    values::{many, text, texts},
-};
-
-/// All ports of a canonical service. The engine chooses the host port for a published port 0.
-pub(super) fn of(service: &Map<String, Value>, name: &str) -> Result<Vec<Port>, String> {
-    let mut ports = Vec::new();
-    for item in many(service.get("ports")) {
-        ports.push(port(item).ok_or_else(|| invalid(name, item))?);
-    }
-    for item in texts(service.get("expose")) {
-        let (target, protocol) = item.split_once('/').unwrap_or((&item, "tcp"));
-        let number = target.parse();
-        let target = number.map_err(|_| format!("services.{name}.expose: {item}"))?;
-        let known = |port: &Port| port.target == target && port.protocol == protocol;
-        if !ports.iter().any(known) {
-            ports.push(Port::new("", None, target, protocol));
-        }
-    }
-    Ok(ports)
-}
-
-fn invalid(name: &str, item: &Value) -> String {
-    format!("services.{name}.ports: invalid port {item}")
-}
-
-impl Port {
-    /// A port of a container that does not run.
-    pub(super) fn new(address: &str, published: Option<u16>, target: u16, protocol: &str) -> Self {
-        Self {
-            address: address.to_owned(),
-            published,
-            bound: None,
-            target,
-            protocol: protocol.to_owned(),
-        }
-    }
-}
-
-fn port(item: &Value) -> Option<Port> {
-    let field = |key: &str| item.get(key).and_then(text);
-    let target = field("target")?.parse().ok()?;
-    let range = field("published").unwrap_or_else(|| "0".to_owned());
-    let published = Some(range.split('-').next()?.parse().ok()?);
-    let address = field("host_ip").unwrap_or_default();
-    let protocol = field("protocol").unwrap_or_else(|| "tcp".to_owned());
-    Some(Port::new(&address, published, target, &protocol))
-}
+use super::values::text;
 
 /// The ports of an item in the long syntax.
 pub(super) fn long(name: &str, item: &Value) -> Result<Vec<Value>, String> {
     if let Some(text) = text(item) {
-        return short(&text).ok_or_else(|| invalid(name, item));
+        return short(&text).ok_or_else(|| format!("services.{name}.ports: invalid port {item}"));
     }
     let mut port = item.clone();
     for (key, default) in [("mode", "ingress"), ("protocol", "tcp")] {

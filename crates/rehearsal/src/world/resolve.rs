@@ -1,21 +1,20 @@
-//! Resolves the Compose files of a project: validates them, combines them, and puts the services in start order.
+//! Resolves a project: computes what `config --format json` prints, and puts the services in start order.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::BTreeSet;
 
-use composefile::schema::{ROOT, SERVICE};
 use serde_json::{Map, Value, json};
 
 use super::{
     canonical::{self, Form},
-    context::{Context, Resource, resources, written},
-    deployment::Deployment,
-    merge::merge,
+    compose_files::ComposeFiles,
+    entities::config_hash,
     service::Service,
-    values::{self, many, text, texts},
+    typed,
+    values::{entries, many, text, texts},
 };
+
+/// The sections of what services share.
+const SECTIONS: [&str; 4] = ["networks", "volumes", "secrets", "configs"];
 
 /// A resolved project.
 pub(super) struct Project {
@@ -25,288 +24,339 @@ pub(super) struct Project {
     pub defined: BTreeSet<String>,
     /// Whether the variables tell the library to remove orphans (N14).
     pub removes_orphans: Option<bool>,
-    pub networks: BTreeMap<String, Resource>,
-    pub volumes: BTreeMap<String, Resource>,
-    pub secrets: BTreeMap<String, Resource>,
-    pub configs: BTreeMap<String, Resource>,
-    /// The `x-` keys of the text.
-    pub extensions: Map<String, Value>,
+    /// The paths of the Compose files.
+    pub files: Vec<String>,
+    /// The name, the `x-` keys and the [`SECTIONS`], as `config --format json` prints them, but for the `$`, and also what
+    /// no service uses.
+    pub config: Value,
 }
 
-/// Reads a file where Compose runs; `None` if it does not exist.
-pub(super) type Read<'r> = &'r dyn Fn(&str) -> Option<String>;
+/// What Compose reads in files, as `config --format json` prints it.
+///
+/// # Errors
+/// The message that Compose prints.
+pub fn config_of_files(files: &ComposeFiles<'_>) -> Result<Value, String> {
+    if files.interpolates {
+        return Ok(Project::resolve(files, false)?.printed());
+    }
+    let shell = &files.variables()?;
+    let files = &ComposeFiles { shell, ..*files };
+    let mut root = files.root(false)?;
+    let mut uses_default = root["networks"].get("default").is_some();
+    let services = root.get_mut("services").and_then(Value::as_object_mut);
+    for (name, service) in services.into_iter().flatten() {
+        if let Some(service) = service.as_object_mut() {
+            canonical::service(name, service, files, Form::Model)?;
+            let networks = service.get("networks");
+            uses_default |= networks.is_some_and(|networks| networks.get("default").is_some());
+        }
+    }
+    for section in SECTIONS {
+        let mut all = resources(&root, section, files);
+        if let Some(networks) = all.as_object_mut().filter(|_| section == "networks") {
+            networks.retain(|key, _| key != "default" || uses_default);
+        }
+        if entries(&all).next().is_some() {
+            root[section] = all;
+        }
+    }
+    if let Some(root) = root.as_object_mut() {
+        root.shift_remove("version");
+    }
+    root.sort_all_objects();
+    Ok(root)
+}
 
 impl Project {
     /// Parses, validates and resolves the Compose files.
     ///
     /// # Errors
     /// The message that Compose prints.
-    pub fn resolve(
-        deployment: &Deployment,
-        variables: &BTreeMap<String, String>,
-        read: Read<'_>,
-    ) -> Result<Self, String> {
-        let context = Context::read(deployment, variables, read, true)?;
-        let given = variables.get("COMPOSE_PROFILES").map_or("", String::as_str);
-        let profiles = given.split(',').map(str::trim).collect::<BTreeSet<_>>();
-        let is_enabled = |service: &Map<String, Value>| {
-            let of = texts(service.get("profiles"));
-            of.is_empty()
-                || profiles.contains("*")
-                || of.iter().any(|one| profiles.contains(one.as_str()))
+    pub fn resolve(files: &ComposeFiles<'_>, by_library: bool) -> Result<Self, String> {
+        let (shell, paths) = (&files.variables()?, files.paths()?);
+        let files = &ComposeFiles {
+            shell,
+            files: &paths,
+            ..*files
         };
-        let mut services = BTreeMap::new();
-        for (name, service) in written(&context.root) {
-            if let Some(service) = service.as_object().filter(|service| is_enabled(service)) {
-                services.insert(name.clone(), Service::resolve(name, service, &context)?);
-            }
+        let root = files.root(by_library)?;
+        let extensions = entries(&root).filter(|(key, _)| key.starts_with("x-") || *key == "name");
+        let mut config: Value = extensions
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        for section in SECTIONS {
+            let all = resources(&root, section, files);
+            let all =
+                entries(&all).map(|(key, written)| (key.clone(), typed::part(section, written)));
+            config[section] = all.collect();
         }
-        let given = |name: &str| variables.get(name).map(|value| value == "true");
-        let removes_orphans = match given("COMPOSE_IGNORE_ORPHANS") {
-            Some(true) => Some(false),
-            _ => given("COMPOSE_REMOVE_ORPHANS"),
+        let given = shell.get("COMPOSE_PROFILES").map_or("", String::as_str);
+        let profiles = given.split(',').map(str::trim).collect::<BTreeSet<_>>();
+        let is_enabled = |service: &Value| {
+            let of = texts(&service["profiles"]);
+            let mut selected = of.iter().map(String::as_str);
+            of.is_empty() || profiles.contains("*") || selected.any(|of| profiles.contains(of))
         };
-        if let Some(limit) = variables.get("COMPOSE_PARALLEL_LIMIT")
+        let enabled = entries(&root["services"]).filter(|(_, service)| is_enabled(service));
+        let services = enabled.map(|(name, service)| {
+            let service = Service::resolve(name, service, files, by_library)?;
+            check_references(&service, &config).map(|()| service)
+        });
+        let services = services.collect::<Result<_, _>>()?;
+        let flag = |name: &str| shell.get(name).map(|value| value == "true");
+        if let Some(limit) = shell.get("COMPOSE_PARALLEL_LIMIT")
             && limit.parse::<i64>().is_err()
         {
-            return Err(format!(
-                "COMPOSE_PARALLEL_LIMIT must be an integer (found: {limit:?})"
-            ));
+            let name = "COMPOSE_PARALLEL_LIMIT";
+            return Err(format!("{name} must be an integer (found: {limit:?})"));
         }
-        let extensions = context.root.iter().filter(|(key, _)| key.starts_with("x-"));
         Ok(Self {
-            defined: written(&context.root)
+            services: ordered(services)?,
+            defined: entries(&root["services"])
                 .map(|(name, _)| name.clone())
                 .collect(),
-            removes_orphans,
-            services: ordered(services, &context)?,
-            secrets: resources(&context.root, "secrets", deployment),
-            configs: resources(&context.root, "configs", deployment),
-            extensions: extensions
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect(),
-            networks: context.networks,
-            volumes: context.volumes,
+            removes_orphans: match flag("COMPOSE_IGNORE_ORPHANS") {
+                Some(true) => Some(false),
+                _ => flag("COMPOSE_REMOVE_ORPHANS"),
+            },
+            files: paths,
+            config,
         })
     }
 
-    /// What `config --no-interpolate --format json` prints: the canonical form, in which variables stay as they are written.
-    ///
-    /// # Errors
-    /// The message that Compose prints.
-    pub fn model(
-        deployment: &Deployment,
-        variables: &BTreeMap<String, String>,
-        read: Read<'_>,
-    ) -> Result<Value, String> {
-        let context = Context::read(deployment, variables, read, false)?;
-        let mut root = context.root.clone();
-        root.insert("name".to_owned(), json!(deployment.project));
-        root.shift_remove("version");
-        let mut uses_default = false;
-        for (name, service) in root
-            .get_mut("services")
-            .and_then(Value::as_object_mut)
-            .into_iter()
-            .flatten()
-        {
-            if let Some(service) = service.as_object_mut() {
-                canonical::service(name, service, &context, Form::Model)?;
-                uses_default |= service
-                    .get("networks")
-                    .is_some_and(|networks| networks.get("default").is_some());
+    /// The name on the engine of a network or a volume.
+    pub fn name_of<'p>(&'p self, section: &str, key: &'p str) -> &'p str {
+        self.config[section][key]["name"].as_str().unwrap_or(key)
+    }
+
+    /// The project as it is printed, without what no service uses.
+    fn printed(self) -> Value {
+        let mut config = self.config;
+        let references = self
+            .services
+            .iter()
+            .flat_map(|service| references(&service.config));
+        let used: BTreeSet<_> = references.collect();
+        for section in SECTIONS {
+            if let Some(all) = config[section].as_object_mut() {
+                all.retain(|key, _| used.contains(&(section, key.clone())));
             }
         }
-        for section in ["networks", "volumes", "secrets", "configs"] {
-            let mut all = resources(&root, section, deployment);
-            all.retain(|key, _| {
-                key != "default"
-                    || section != "networks"
-                    || uses_default
-                    || root
-                        .get("networks")
-                        .is_some_and(|all| all.get(key).is_some())
+        if let Some(config) = config.as_object_mut() {
+            config.retain(|key, value| {
+                let is_section = SECTIONS.contains(&key.as_str());
+                if !is_section {
+                    value.sort_all_objects();
+                }
+                !is_section || entries(value).next().is_some()
             });
-            if !all.is_empty() {
-                let all = all.into_iter().map(|(key, one)| (key, one.written));
-                root.insert(section.to_owned(), all.collect());
+        }
+        let mut services: Map<_, _> = self
+            .services
+            .into_iter()
+            .map(|service| (service.name, service.config))
+            .collect();
+        services.sort_keys();
+        config["services"] = services.into();
+        if let Some(config) = config.as_object_mut() {
+            config.sort_keys();
+        }
+        double_dollars(&mut config);
+        config
+    }
+}
+
+/// The networks, volumes, secrets or configs of the file, each with its name. There is always a default network.
+fn resources(root: &Value, section: &str, files: &ComposeFiles<'_>) -> Value {
+    let mut all = root[section].as_object().cloned().unwrap_or_default();
+    if section == "networks" {
+        all.entry("default").or_insert_with(|| json!({}));
+    }
+    all.sort_keys();
+    for (key, resource) in &mut all {
+        if !resource.is_object() {
+            *resource = json!({});
+        }
+        let external = resource.get("external").cloned().unwrap_or_default();
+        let is_external = external.is_object() || text(&external).as_deref() == Some("true");
+        let named = resource.get("name").or_else(|| external.get("name"));
+        resource["name"] = match named.and_then(text) {
+            Some(name) => json!(name),
+            None if is_external => json!(key),
+            None => json!(format!("{}_{key}", text(&root["name"]).unwrap_or_default())),
+        };
+        if external.is_object() {
+            resource["external"] = json!(true);
+        }
+        let is_local = resource.get("driver") == Some(&json!("local"));
+        let is_bind = is_local && resource.pointer("/driver_opts/o") == Some(&json!("bind"));
+        for (path, is_path) in [("/file", true), ("/driver_opts/device", is_bind)] {
+            if let Some(value) = resource.pointer_mut(path).filter(|_| is_path)
+                && let Some(path) = text(value)
+            {
+                *value = json!(files.absolute(&path));
             }
         }
-        let mut root = Value::Object(root);
-        root.sort_all_objects();
-        Ok(root)
     }
+    all.into()
 }
 
-impl<'c> Context<'c> {
-    fn read(
-        deployment: &'c Deployment,
-        variables: &'c BTreeMap<String, String>,
-        read: Read<'c>,
-        interpolates: bool,
-    ) -> Result<Self, String> {
-        let invalid = |what: String| format!("validating {}: {what}", deployment.file);
-        if deployment.by_library {
-            values::reject_dates(&deployment.text).map_err(invalid)?;
-        }
-        let mut root = Value::Null;
-        for text in [&deployment.text].into_iter().chain(&deployment.more) {
-            let mut file = values::read(text, interpolates.then_some(variables))?;
-            let Value::Object(entries) = &mut file else {
-                return Err("top-level object must be a mapping".to_owned());
-            };
-            check(entries).map_err(invalid)?;
-            let extending = Extending {
-                deployment,
-                variables,
-                read,
-                interpolates,
-            };
-            let services = extending.extended(entries)?;
-            if entries.contains_key("services") {
-                entries.insert("services".to_owned(), services);
-            }
-            merge(&mut root, file, "");
-        }
-        let Value::Object(root) = root else {
-            return Err("top-level object must be a mapping".to_owned());
-        };
-        let context = Context {
-            deployment,
-            variables,
-            read,
-            networks: resources(&root, "networks", deployment),
-            volumes: resources(&root, "volumes", deployment),
-            root,
-        };
-        for include in many(context.root.get("include")) {
-            let path = include.get("path").unwrap_or(include);
-            for path in texts(Some(path)).into_iter().take(1) {
-                context.require_file(&path)?;
-            }
-        }
-        Ok(context)
+/// The hash of the definition of a network or a volume (N13).
+pub(super) fn hash_of(section: &str, definition: &Value) -> String {
+    let mut definition = definition.as_object().cloned().unwrap_or_default();
+    if section == "volumes" && !definition.contains_key("driver") {
+        definition.shift_insert(1, "driver".to_owned(), json!("local"));
     }
+    config_hash(&definition.into())
 }
 
-/// Resolves `extends`.
-struct Extending<'e> {
-    deployment: &'e Deployment,
-    variables: &'e BTreeMap<String, String>,
-    read: Read<'e>,
-    interpolates: bool,
+/// The section and the key of everything that a service shares with others.
+fn references(service: &Value) -> Vec<(&'static str, String)> {
+    let networks = entries(&service["networks"]).map(|(key, _)| ("networks", key.clone()));
+    let lists = [
+        ("volumes", &service["volumes"]),
+        ("secrets", &service["secrets"]),
+        ("secrets", &service["build"]["secrets"]),
+        ("configs", &service["configs"]),
+    ];
+    let items = lists.into_iter().flat_map(|(section, list)| {
+        let items = many(list).iter();
+        let items = items.filter(move |item| section != "volumes" || item["type"] == "volume");
+        items.filter_map(move |item| Some((section, text(&item["source"])?)))
+    });
+    networks.chain(items).collect()
 }
 
-impl Extending<'_> {
-    /// The services of a file, each merged over those that it extends.
-    fn extended(&self, file: &Map<String, Value>) -> Result<Value, String> {
-        written(file)
-            .map(|(name, _)| Ok((name.clone(), self.service(file, name, 0)?)))
-            .collect()
-    }
-
-    fn service(
-        &self,
-        file: &Map<String, Value>,
-        name: &str,
-        depth: usize,
-    ) -> Result<Value, String> {
-        /// The most services in a chain.
-        const DEEPEST: usize = 64;
-        let found = written(file).find(|(one, _)| *one == name);
-        let mut own = found
-            .map(|(_, service)| service.clone())
-            .ok_or_else(|| format!("service \"{name}\" not found"))?;
-        let Some(extends) = own
-            .as_object_mut()
-            .and_then(|own| own.shift_remove("extends"))
-        else {
-            return Ok(own);
-        };
-        if depth > DEEPEST {
-            return Err("circular reference in extends".to_owned());
+fn check_references(service: &Service, config: &Value) -> Result<(), String> {
+    let mut all = references(&service.config).into_iter();
+    match all.find(|(section, key)| config[section].get(key).is_none()) {
+        Some((section, key)) => {
+            let kind = section.trim_end_matches('s');
+            Err(service.invalid(&format!("refers to undefined {kind} {key}")))
         }
-        let of = text(extends.get("service").unwrap_or(&extends)).unwrap_or_default();
-        let mut base = match extends.get("file").and_then(text) {
-            None => self.service(file, &of, depth + 1)?,
-            Some(path) => self.of_file(&path, &of, depth)?,
-        };
-        merge(&mut base, own, "services.*");
-        Ok(base)
+        None => Ok(()),
     }
-
-    /// A service of another file, whose paths start from the directory of that file.
-    fn of_file(&self, path: &str, name: &str, depth: usize) -> Result<Value, String> {
-        let path = self.deployment.absolute(path);
-        let text =
-            (self.read)(&path).ok_or_else(|| format!("open {path}: no such file or directory"))?;
-        let folder = Path::new(&path)
-            .parent()
-            .and_then(Path::to_str)
-            .unwrap_or("/");
-        let deployment = Deployment {
-            folder: folder.to_owned(),
-            ..self.deployment.clone()
-        };
-        let there = Extending {
-            deployment: &deployment,
-            ..*self
-        };
-        let file = values::read(&text, self.interpolates.then_some(self.variables))?;
-        let mut service =
-            there.service(file.as_object().unwrap_or(&Map::new()), name, depth + 1)?;
-        if let Some(service) = service.as_object_mut() {
-            canonical::long(name, service, &deployment, self.variables, Form::Program)?;
-        }
-        Ok(service)
-    }
-}
-
-/// Rejects unknown keys.
-fn check(root: &Map<String, Value>) -> Result<(), String> {
-    if let Some(key) = root.keys().find(|key| ROOT.since(key).is_none()) {
-        return Err(format!("(root) Additional property {key} is not allowed"));
-    }
-    for (name, value) in written(root) {
-        let Value::Object(service) = value else {
-            return Err(format!("services.{name} must be a mapping"));
-        };
-        if let Some(key) = service.keys().find(|key| SERVICE.since(key).is_none()) {
-            return Err(format!(
-                "services.{name} Additional property {key} is not allowed"
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// The services in start order: dependencies first (M14).
-fn ordered(
-    mut all: BTreeMap<String, Service>,
-    context: &Context<'_>,
-) -> Result<Vec<Service>, String> {
-    let invalid = |service: &Service, what: String| {
-        Err(format!(
-            "service \"{}\" {what}: invalid compose project",
-            service.name
-        ))
-    };
-    for service in all.values() {
-        let mut networks = service.networks().map(|(key, _)| key);
-        if let Some(key) = networks.find(|key| !context.networks.contains_key(*key)) {
-            return invalid(service, format!("refers to undefined network {key}"));
-        }
-        let mut needed = service.depends_on.iter().filter(|(_, how)| how.required);
-        if let Some((name, _)) = needed.find(|(name, _)| !all.contains_key(*name)) {
-            return invalid(service, format!("depends on undefined service \"{name}\""));
+fn ordered(mut services: Vec<Service>) -> Result<Vec<Service>, String> {
+    let names: BTreeSet<String> = services
+        .iter()
+        .map(|service| service.name.clone())
+        .collect();
+    for service in &services {
+        let mut needed = service
+            .depends_on()
+            .filter(|(_, how)| how["required"] != false);
+        if let Some((name, _)) = needed.find(|(name, _)| !names.contains(*name)) {
+            return Err(service.invalid(&format!("depends on undefined service \"{name}\"")));
         }
     }
-    let mut order = Vec::new();
-    while !all.is_empty() {
-        let is_free = |one: &&Service| one.depends_on.keys().all(|name| !all.contains_key(name));
-        let name = all.values().find(is_free).map(|one| one.name.clone());
-        let next = name.and_then(|name| all.remove(&name));
-        order.push(next.ok_or("dependency cycle detected")?);
+    services.sort_by(|one, other| one.name.cmp(&other.name));
+    let mut order: Vec<Service> = Vec::new();
+    while !services.is_empty() {
+        let waits_for = |name: &str| services.iter().any(|service| service.name == name);
+        let mut all = services.iter();
+        let free = all.position(|service| !service.depends_on().any(|(name, _)| waits_for(name)));
+        order.push(services.remove(free.ok_or("dependency cycle detected")?));
     }
     Ok(order)
+}
+
+/// `config` prints every `$` of a value twice.
+fn double_dollars(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = text.replace('$', "$$"),
+        Value::Array(items) => items.iter_mut().for_each(double_dollars),
+        Value::Object(map) => {
+            let entries = std::mem::take(map).into_iter();
+            *map = entries
+                .map(|(key, mut value)| {
+                    double_dollars(&mut value);
+                    (key.replace('$', "$$"), value)
+                })
+                .collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const TEXT: &str = include_str!("../../tests/every.yaml");
+
+    fn read(path: &str) -> Option<String> {
+        let text = match path {
+            "/stack/every.yaml" => TEXT,
+            "/stack/app.env" => "FROM_FILE=1\nA=file\nQ=\"x y\"\n",
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+
+    fn shell() -> BTreeMap<String, String> {
+        let variables = [("COMPOSE_PROFILES", "*"), ("OCTAL", "0440")];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        variables.into()
+    }
+
+    fn every<'f>(
+        files: &'f [String],
+        shell: &'f BTreeMap<String, String>,
+        read: &'f dyn Fn(&str) -> Option<String>,
+    ) -> ComposeFiles<'f> {
+        ComposeFiles {
+            project: None,
+            folder: "/stack",
+            files,
+            env_files: &[],
+            shell,
+            interpolates: true,
+            home: "/root",
+            read,
+        }
+    }
+
+    /// The file is what the 2.26.1 of Debian printed for this text.
+    #[test]
+    fn a_configuration_is_printed_as_compose_prints_it() {
+        let config = config_of_files(&every(&["every.yaml".to_owned()], &shell(), &read));
+        let expected: Value = serde_json::from_str(include_str!("../../tests/every.json")).unwrap();
+        // The order of the keys counts: it is hashed.
+        assert_eq!(config.unwrap().to_string(), expected.to_string());
+    }
+
+    /// Each hash is one that 2.40.3 printed with `config --hash`, which reads no env files.
+    #[test]
+    fn n36_the_library_hashes_a_service_as_compose_does() {
+        let lines = TEXT.lines().filter(|line| !line.contains("env_file"));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let read = |path: &str| (path == "/stack/every.yaml").then(|| text.clone());
+        let (files, shell) = (["every.yaml".to_owned()], shell());
+        let project = Project::resolve(&every(&files, &shell, &read), true).unwrap();
+        let services = project.services.into_iter();
+        let hashes: BTreeMap<_, _> = services
+            .map(|service| (service.name, config_hash(&service.hashed)))
+            .collect();
+        let expected = [
+            (
+                "app",
+                "f71abbe9f3b6d54b933c251be44be21cfbfc38d6ce6c96a5f10d4d4c50dfb329",
+            ),
+            (
+                "base",
+                "1673a9f15bec4de6a7d4f1e183e06afb9fbd87beffbbfdfad31cc477fa555d70",
+            ),
+            (
+                "job",
+                "b6184a4033f3f65facf029aed88132bc7287cdc84a2eb67619cfc6e34f9490fb",
+            ),
+        ];
+        let expected = expected.map(|(name, hash)| (name.to_owned(), hash.to_owned()));
+        assert_eq!(hashes, BTreeMap::from(expected));
+    }
 }

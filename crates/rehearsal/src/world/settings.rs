@@ -57,8 +57,8 @@ pub(super) fn config(body: &Value, image: &Image) -> Value {
             }
         }
     }
-    let mut env = texts(config.get("Env"));
-    for variable in texts(own.get("Env")) {
+    let mut env = texts(&config["Env"]);
+    for variable in texts(&own["Env"]) {
         let name = variable.split('=').next();
         if !env.iter().any(|one| one.split('=').next() == name) {
             env.push(variable);

@@ -6,8 +6,8 @@ use super::{
     deployment::Deployment,
     entities::{ApiKey, Role},
     errors::PortainerError,
-    git,
     record::{DeploymentNote, Pending, Record, ResourceControl, Status, Variable},
+    repository::Files,
     state::{Era, World},
     work::{Accepted, Ending, Kind, Work},
 };
@@ -274,26 +274,41 @@ impl World {
         }
     }
 
-    /// The deployment of a stack: its directory contains only the Compose file and `stack.env` (M07, M11).
+    /// The deployment of a stack: its directory contains only the Compose file and `stack.env` (M07, M11), or a clone. There,
+    /// `stack.env` lies at the root, after the `.env` next to the Compose file, which Compose reads itself if there are no
+    /// variables.
     pub(super) fn deployment_of(&self, record: &Record) -> Deployment {
-        let env = record.env.as_deref().unwrap_or_default();
-        let lines = env
-            .iter()
-            .map(|one| format!("{}={}\n", one.name, one.value));
-        let deployment = Deployment {
-            env_text: (!env.is_empty()).then(|| lines.collect()),
+        let at = |name: &str| format!("/data/compose/{}/{name}", record.id);
+        let (mut there, mut files) = (Files::new(), vec![at("docker-compose.yml")]);
+        if let Some(clone) = &record.clone {
+            let cloned = clone.files.iter();
+            there.extend(cloned.map(|(name, text)| (at(name), text.clone())));
+            let names = [&clone.git.entry].into_iter().chain(&clone.git.additional);
+            files = names.map(|name| at(name)).collect();
+        }
+        let folder = files[0].rsplit_once('/').map_or("", |(folder, _)| folder);
+        let own = there.get(&format!("{folder}/.env"));
+        let own = own.map(|own| format!("{own}\n"));
+        let variables = record.env.iter().flatten();
+        let lines = variables.map(|variable| format!("{}={}\n", variable.name, variable.value));
+        let lines = lines.collect::<Vec<_>>();
+        let mut env_files = Vec::new();
+        if !lines.is_empty() {
+            env_files.push(at("stack.env"));
+            there.insert(at("stack.env"), own.into_iter().chain(lines).collect());
+        }
+        there.insert(files[0].clone(), record.text.clone());
+        Deployment {
+            project: record.name.clone(),
+            folder: folder.to_owned(),
+            files,
+            env_files,
+            home: "/root".to_owned(),
+            there: Some(there),
             by_library: self.era != Era::Sync,
+            recreates_all: record.clone.as_ref().is_some_and(|clone| clone.recreates),
             prune: record.prune,
             is_here: self.is_here(record.endpoint),
-            ..Deployment::new(
-                &record.name,
-                &record.text,
-                &format!("/data/compose/{}", record.id),
-            )
-        };
-        match &record.clone {
-            Some(clone) => git::deployment(clone, deployment),
-            None => deployment,
         }
     }
 

@@ -2,136 +2,81 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::values::{fraction, labels, many, pairs, text, texts};
+use super::values::{entries, fraction, labels, many, pairs, text, texts};
 
 /// The keys of each part of a configuration, in the order in which Compose prints and hashes them. After the colon stands
 /// what a value is; without one, it is text. `[` is a list and `{` a mapping of parts. An empty value is left out, unless
 /// the key ends in `?`; one that ends in `!` is always there.
-const PARTS: [(&str, &str); 33] = [
-    (
-        "Service",
-        "profiles:texts annotations:map attach:flag? build:Build develop:Develop blkio_config:Blkio cap_add:texts \
-         cap_drop:texts cgroup_parent cgroup cpu_count:number cpu_percent:number cpu_period:number cpu_quota:number \
-         cpu_rt_period:number cpu_rt_runtime:number cpus:number cpuset cpu_shares:number command:command! configs:[File \
-         container_name credential_spec:Credential depends_on:{Dependency deploy:Deploy device_cgroup_rules:texts \
-         devices:[Device dns:texts dns_opt:texts dns_search:texts domainname entrypoint:command! provider:any \
-         environment:variables expose:texts external_links:texts extra_hosts:hosts group_add:texts gpus:[Request hostname \
-         healthcheck:Health image init:flag? ipc isolation labels:map label_file:texts links:texts logging:Logging \
-         mem_limit:size mem_reservation:size memswap_limit:size mem_swappiness:size mac_address models:any network_mode \
-         networks:{Attachment oom_kill_disable:flag oom_score_adj:number pid pids_limit:number platform ports:[Port \
-         privileged:flag pull_policy read_only:flag restart runtime scale:number? secrets:[File security_opt:texts \
-         shm_size:size stdin_open:flag stop_grace_period:span? stop_signal storage_opt:map sysctls:map tmpfs:texts \
-         tty:flag ulimits:{Limit use_api_socket:flag user userns_mode uts volumes:[Mount volumes_from:texts working_dir \
-         pre_start:[Hook post_start:[Hook pre_stop:[Hook",
-    ),
-    (
-        "Build",
-        "context dockerfile dockerfile_inline entitlements:texts args:variables ssh:ssh labels:map cache_from:texts \
-         cache_to:texts no_cache:flag additional_contexts:map pull:flag extra_hosts:hosts isolation network target \
-         secrets:[File shm_size:size tags:texts ulimits:{Limit platforms:texts privileged:flag",
-    ),
-    ("Develop", "watch:[Watch"),
-    (
-        "Watch",
-        "path! action! target exec:Hook ignore:texts include:texts initial_sync:flag",
-    ),
-    (
-        "Blkio",
-        "weight:number weight_device:any device_read_bps:any device_read_iops:any device_write_bps:any \
-         device_write_iops:any",
-    ),
-    ("Credential", "config file registry"),
-    ("Dependency", "condition restart:flag required:flag?"),
-    (
-        "Deploy",
-        "mode replicas:number? labels:map update_config:Update rollback_config:Update resources:Resources! \
-         restart_policy:Restart placement:Placement! endpoint_mode",
-    ),
-    (
-        "Update",
-        "parallelism:number? delay:span failure_action monitor:span max_failure_ratio:number order",
-    ),
-    ("Resources", "limits:Resource reservations:Resource"),
-    (
-        "Resource",
-        "cpus:number memory:size pids:number devices:[Request generic_resources:any",
-    ),
-    (
-        "Restart",
-        "condition delay:span? max_attempts:number? window:span?",
-    ),
-    (
-        "Placement",
-        "constraints:texts preferences:[Spread max_replicas_per_node:number",
-    ),
-    ("Spread", "spread"),
-    (
-        "Request",
-        "capabilities:texts driver count:count device_ids:texts options:map",
-    ),
-    ("Device", "source target permissions"),
-    (
-        "Health",
-        "test:test timeout:span? interval:span? retries:number? start_period:span? start_interval:span? disable:flag",
-    ),
-    ("Logging", "driver options:map"),
-    (
-        "Attachment",
-        "priority:number gw_priority:number aliases:texts interface_name ipv4_address ipv6_address link_local_ips:texts \
-         mac_address driver_opts:map",
-    ),
-    (
-        "Port",
-        "name mode host_ip target:number published protocol app_protocol",
-    ),
-    ("File", "source target uid gid mode:any?"),
-    ("Limit", "soft:number hard:number"),
-    (
-        "Mount",
-        "type source target read_only:flag consistency bind:Bind volume:Volume tmpfs:Tmpfs image:Image",
-    ),
-    (
-        "Bind",
-        "selinux propagation create_host_path:flag recursive",
-    ),
-    ("Volume", "nocopy:flag subpath"),
-    ("Tmpfs", "size:size mode:number"),
-    ("Image", "subpath"),
-    (
-        "Hook",
-        "command:command! user privileged:flag working_dir environment:variables",
-    ),
-    // The sections beside the services.
-    (
-        "networks",
-        "name driver driver_opts:map ipam:Ipam! external:flag internal:flag attachable:flag labels:map enable_ipv4:flag? \
-         enable_ipv6:flag?",
-    ),
-    ("Ipam", "driver config:[Pool"),
-    ("Pool", "subnet gateway ip_range aux_addresses:map"),
-    (
-        "volumes",
-        "name driver driver_opts:map external:flag labels:map",
-    ),
-    (
-        "files",
-        "name file environment content external:flag labels:map driver driver_opts:map template_driver",
-    ),
-];
+const PARTS: &str = "\
+Service profiles:texts annotations:map attach:flag? build:Build develop:Develop blkio_config:Blkio cap_add:texts \
+    cap_drop:texts cgroup_parent cgroup cpu_count:number cpu_percent:number cpu_period:number cpu_quota:number \
+    cpu_rt_period:number cpu_rt_runtime:number cpus:number cpuset cpu_shares:number command:command! configs:[File \
+    container_name credential_spec:Credential depends_on:{Dependency deploy:Deploy device_cgroup_rules:texts \
+    devices:[Device dns:texts dns_opt:texts dns_search:texts domainname entrypoint:command! provider:any \
+    environment:variables expose:texts external_links:texts extra_hosts:hosts group_add:texts gpus:[Request hostname \
+    healthcheck:Health image init:flag? ipc isolation labels:map label_file:texts links:texts logging:Logging \
+    mem_limit:size mem_reservation:size memswap_limit:size mem_swappiness:size mac_address models:any network_mode \
+    networks:{Attachment oom_kill_disable:flag oom_score_adj:number pid pids_limit:number platform ports:[Port \
+    privileged:flag pull_policy read_only:flag restart runtime scale:number? secrets:[File security_opt:texts \
+    shm_size:size stdin_open:flag stop_grace_period:span? stop_signal storage_opt:map sysctls:map tmpfs:texts tty:flag \
+    ulimits:{Limit use_api_socket:flag user userns_mode uts volumes:[Mount volumes_from:texts working_dir \
+    pre_start:[Hook post_start:[Hook pre_stop:[Hook
+Build context dockerfile dockerfile_inline entitlements:texts args:variables ssh:ssh labels:map cache_from:texts \
+    cache_to:texts no_cache:flag additional_contexts:map pull:flag extra_hosts:hosts isolation network target \
+    secrets:[File shm_size:size tags:texts ulimits:{Limit platforms:texts privileged:flag
+Develop watch:[Watch
+Watch path! action! target exec:Hook ignore:texts include:texts initial_sync:flag
+Blkio weight:number weight_device:any device_read_bps:any device_read_iops:any device_write_bps:any \
+    device_write_iops:any
+Credential config file registry
+Dependency condition restart:flag required:flag?
+Deploy mode replicas:number? labels:map update_config:Update rollback_config:Update resources:Resources! \
+    restart_policy:Restart placement:Placement! endpoint_mode
+Update parallelism:number? delay:span failure_action monitor:span max_failure_ratio:number order
+Resources limits:Resource reservations:Resource
+Resource cpus:number memory:size pids:number devices:[Request generic_resources:any
+Restart condition delay:span? max_attempts:number? window:span?
+Placement constraints:texts preferences:[Spread max_replicas_per_node:number
+Spread spread
+Request capabilities:texts driver count:count device_ids:texts options:map
+Device source target permissions
+Health test:test timeout:span? interval:span? retries:number? start_period:span? start_interval:span? disable:flag
+Logging driver options:map
+Attachment priority:number gw_priority:number aliases:texts interface_name ipv4_address ipv6_address \
+    link_local_ips:texts mac_address driver_opts:map
+Port name mode host_ip target:number published protocol app_protocol
+File source target uid gid mode:any?
+Limit soft:number hard:number
+Mount type source target read_only:flag consistency bind:Bind volume:Volume tmpfs:Tmpfs image:Image
+Bind selinux propagation create_host_path:flag recursive
+Volume nocopy:flag subpath
+Tmpfs size:size mode:number
+Image subpath
+Hook command:command! user privileged:flag working_dir environment:variables
+networks name driver driver_opts:map ipam:Ipam! external:flag internal:flag attachable:flag labels:map \
+    enable_ipv4:flag? enable_ipv6:flag?
+Ipam driver config:[Pool
+Pool subnet gateway ip_range aux_addresses:map
+volumes name driver driver_opts:map external:flag labels:map
+secrets name file environment content external:flag labels:map driver driver_opts:map template_driver
+configs name file environment content external:flag labels:map driver driver_opts:map template_driver
+";
 
 /// A part of a configuration as Compose prints it.
-pub(super) fn part(name: &str, written: &Value) -> Map<String, Value> {
-    let found = PARTS.iter().find(|(part, _)| *part == name);
-    let keys = found.map_or("", |(_, keys)| keys).split_whitespace();
-    let entries = keys.filter_map(|entry| {
+pub(super) fn part(name: &str, written: &Value) -> Value {
+    let mut parts = PARTS
+        .lines()
+        .map(|line| line.split_once(' ').unwrap_or_default());
+    let found = parts.find(|(part, _)| *part == name).unwrap_or_default();
+    let entries = found.1.split_whitespace().filter_map(|entry| {
         let (always, set) = (entry.ends_with('!'), entry.ends_with('?'));
         let entry = entry.trim_end_matches(['!', '?']);
         let (key, kind) = entry.split_once(':').unwrap_or((entry, "text"));
         let mut value = typed(kind, &written[key]);
         if always && value.is_null() && is_part(kind) {
-            value = part(kind, &Value::Null).into();
+            value = part(kind, &Value::Null);
         }
         let is_printed = always || !(value.is_null() || !set && is_empty(kind, &value));
         is_printed.then(|| (key.to_owned(), value))
@@ -165,7 +110,7 @@ fn typed(kind: &str, value: &Value) -> Value {
     match kind {
         "any" => value.clone(),
         "text" => one().into(),
-        "texts" => texts(Some(value)).into(),
+        "texts" => texts(value).into(),
         "flag" => ["true", "yes", "y", "on"]
             .contains(&one().to_lowercase().as_str())
             .into(),
@@ -173,18 +118,15 @@ fn typed(kind: &str, value: &Value) -> Value {
         "number" | "count" => number(value),
         "size" => bytes(&one()).to_string().into(),
         "span" => span(&one()).into(),
-        "command" => value
-            .as_str()
-            .map_or_else(|| texts(Some(value)), words)
-            .into(),
+        "command" => value.as_str().map_or_else(|| texts(value), words).into(),
         "test" => match value {
             Value::String(line) => json!(["CMD-SHELL", line]),
-            list => texts(Some(list)).into(),
+            list => texts(list).into(),
         },
-        "map" => json!(labels(Some(value))),
-        "variables" => json!(pairs(Some(value)).into_iter().collect::<BTreeMap<_, _>>()),
+        "map" => json!(labels(value)),
+        "variables" => json!(pairs(value)),
         "hosts" => hosts(value).into(),
-        "ssh" => pairs(Some(value))
+        "ssh" => pairs(value)
             .into_iter()
             .map(|(id, path)| match path {
                 Some(path) => format!("{id}: {path}"),
@@ -192,19 +134,12 @@ fn typed(kind: &str, value: &Value) -> Value {
             })
             .collect(),
         _ => match (kind.strip_prefix('['), kind.strip_prefix('{'), value) {
-            (Some(kind), ..) => many(Some(value))
-                .into_iter()
-                .map(|item| typed(kind, item))
-                .collect(),
+            (Some(kind), ..) => many(value).iter().map(|item| typed(kind, item)).collect(),
             (_, Some(kind), Value::Object(map)) => {
-                let mut map: Map<_, _> = map
-                    .iter()
-                    .map(|(key, value)| (key.clone(), typed(kind, value)))
-                    .collect();
-                map.sort_keys();
-                map.into()
+                let parts = map.iter().map(|(key, value)| (key, typed(kind, value)));
+                json!(parts.collect::<BTreeMap<_, _>>())
             }
-            (_, _, Value::Object(_)) => part(kind, value).into(),
+            (_, _, Value::Object(_)) => part(kind, value),
             // A limit may be one number for both.
             _ => number(value),
         },
@@ -221,29 +156,21 @@ pub(super) fn number(value: &Value) -> Value {
 
 /// The lines of `extra_hosts`: `host=address`, sorted.
 fn hosts(value: &Value) -> Vec<String> {
+    let mapped = entries(value).flat_map(|(host, addresses)| {
+        let addresses = texts(addresses).into_iter();
+        addresses.map(|address| (host.clone(), address))
+    });
+    let listed = texts(value).into_iter().map(|line| {
+        let parts = line.split_once('=').or_else(|| line.split_once(':'));
+        let (host, addresses) = parts.unwrap_or((&line, ""));
+        (host.to_owned(), addresses.to_owned())
+    });
     let mut lines = Vec::new();
-    let mut add = |host: &str, addresses: &str| {
+    for (host, addresses) in mapped.chain(listed) {
         for address in addresses.split(',') {
-            let bare = address
-                .strip_prefix('[')
-                .and_then(|inner| inner.strip_suffix(']'));
+            let inner = address.strip_prefix('[');
+            let bare = inner.and_then(|inner| inner.strip_suffix(']'));
             lines.push(format!("{host}={}", bare.unwrap_or(address)));
-        }
-    };
-    match value {
-        Value::Object(map) => {
-            for (host, addresses) in map {
-                for address in texts(Some(addresses)) {
-                    add(host, &address);
-                }
-            }
-        }
-        list => {
-            for line in texts(Some(list)) {
-                let parts = line.split_once('=').or_else(|| line.split_once(':'));
-                let (host, addresses) = parts.unwrap_or((&line, ""));
-                add(host, addresses);
-            }
         }
     }
     lines.sort();

@@ -114,39 +114,37 @@ pub(super) fn text(value: &Value) -> Option<String> {
 }
 
 /// The items of a list, or a single value as a list of one.
-pub(super) fn many(value: Option<&Value>) -> Vec<&Value> {
+pub(super) fn many(value: &Value) -> &[Value] {
     match value {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(items)) => items.iter().collect(),
-        Some(one) => vec![one],
+        Value::Null => &[],
+        Value::Array(items) => items,
+        single => std::slice::from_ref(single),
     }
+}
+
+/// The entries of a mapping; none of another value.
+pub(super) fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
 }
 
 /// The pairs of a mapping, or of a list of `NAME=value` and `NAME`. A `NAME` without a value has `None`.
-pub(super) fn pairs(value: Option<&Value>) -> Vec<(String, Option<String>)> {
-    match value {
-        Some(Value::Object(map)) => map
-            .iter()
-            .map(|(name, value)| (name.clone(), text(value)))
-            .collect(),
-        other => many(other)
-            .into_iter()
-            .filter_map(text)
-            .map(|item| match item.split_once('=') {
-                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-                None => (item, None),
-            })
-            .collect(),
-    }
+pub(super) fn pairs(value: &Value) -> BTreeMap<String, Option<String>> {
+    let mapped = entries(value).map(|(name, value)| (name.clone(), text(value)));
+    let listed = many(value).iter().filter_map(text);
+    let listed = listed.map(|item| match item.split_once('=') {
+        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+        None => (item, None),
+    });
+    mapped.chain(listed).collect()
 }
 
 /// The texts of a list, or of a single value.
-pub(crate) fn texts(value: Option<&Value>) -> Vec<String> {
-    many(value).into_iter().filter_map(text).collect()
+pub(crate) fn texts(value: &Value) -> Vec<String> {
+    many(value).iter().filter_map(text).collect()
 }
 
 /// The labels of a mapping or a list.
-pub(super) fn labels(value: Option<&Value>) -> BTreeMap<String, String> {
+pub(super) fn labels(value: &Value) -> BTreeMap<String, String> {
     let all = pairs(value).into_iter();
     all.map(|(name, value)| (name, value.unwrap_or_default()))
         .collect()

@@ -33,8 +33,8 @@ impl World {
                 mountpoint: format!("{}/{name}/_data", self.volume_folder),
                 name,
                 driver: driver.to_owned(),
-                options: labels(given.get("DriverOpts")),
-                labels: labels(given.get("Labels")),
+                options: labels(&given["DriverOpts"]),
+                labels: labels(&given["Labels"]),
                 content: String::new(),
             });
             self.volumes.len() - 1
@@ -75,7 +75,7 @@ impl World {
 
     /// The mounts in `Binds` and `Mounts`.
     fn own_mounts(&mut self, host: &Value) -> Result<Vec<Mount>, EngineError> {
-        let binds = texts(host.get("Binds"));
+        let binds = texts(&host["Binds"]);
         let short = binds.iter().map(|bind| short_mount(bind));
         let mounts = host["Mounts"].as_array().into_iter().flatten();
         let long = mounts.map(|mount| self.long_mount(mount));
@@ -117,7 +117,7 @@ impl World {
     /// The mounts of the containers in `VolumesFrom`.
     fn mounts_from(&self, host: &Value) -> Result<Vec<Mount>, EngineError> {
         let mut found = BTreeMap::new();
-        for from in texts(host.get("VolumesFrom")) {
+        for from in texts(&host["VolumesFrom"]) {
             let (name, mode) = from.split_once(':').unwrap_or((&from, ""));
             for mount in &self.find(name)?.mounts {
                 let mount = Mount {
