@@ -65,9 +65,6 @@ const OFFLINE: [&str; 2] = [
 /// Makes `config` print JSON.
 const JSON: [&str; 2] = ["--format", "json"];
 
-/// Why the program of a rehearsal combines no files.
-pub const NOT_COMBINED: &str = "a rehearsal cannot combine several Compose files";
-
 /// Why the program did not answer about the stack in a directory: the next question would take as much (B43).
 static FAILED: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
 

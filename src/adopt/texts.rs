@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 
 use crate::{
-    compose::{NOT_COMBINED, Program},
+    compose::Program,
     failure::Failure,
     finding::{Finding, Kind},
     observe::{self, Combined, Situation, Uncombined},
@@ -116,13 +116,7 @@ impl Texts {
         let files = [self.files.compose.as_slice(), &self.files.env]
             .concat()
             .join(", ");
-        let combined = if situation.compose.is_rehearsed && !is_alone {
-            let failure = Failure::new(NOT_COMBINED)
-                .hint("plan and adopt combine them with the Compose program of this host");
-            Err(Uncombined::Failed(failure.into()))
-        } else {
-            observe::combined(program, situation.stack, &self.files, read)
-        };
+        let combined = observe::combined(program, situation.stack, &self.files, read);
         let uncombined = match combined {
             Ok((combined, rewrite)) => {
                 self.project.clone_from(&combined.project);

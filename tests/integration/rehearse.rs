@@ -213,8 +213,22 @@ fn a_rehearsal_fails_only_where_the_adoption_would_or_says_so() {
         .fails("a mounts ./no, which does not exist")
         .hides("/stacklift-");
     bench.stack("mine", text, None);
-    bench.write("mine", "docker-compose.override.yml", text);
-    rehearse().fails(": a rehearsal cannot combine several Compose files\n     plan and adopt combine them with the Compose program of this host\n");
+    // It combines several files as plan and adopt do.
+    let over = "services:\n  app:\n    labels: {tier: '${TIER:-front}'}\n";
+    bench.write("mine", "docker-compose.override.yml", over);
+    rehearse().succeeds("adopted mine");
+}
+
+/// A rehearsal names the files of the user, and not its copies.
+#[test]
+fn a_rehearsal_names_a_missing_env_file_by_the_path_of_the_user() {
+    let bench = Bench::new();
+    let text = "services:\n  a:\n    image: x\n    env_file: [app.env]\n";
+    let missing = bench.stack("mine", text, None).join("app.env");
+    let says = format!("env file {} not found", missing.display());
+    Run::of(bare("rehearse mine --stacks-root").arg(bench.root()))
+        .fails(&says)
+        .hides("/stacklift-");
 }
 
 /// Other users of the host do not reach it, even if they know the key (B45).

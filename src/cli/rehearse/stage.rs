@@ -18,7 +18,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::{
     disk,
     failure::Failure,
-    rewrite::faithful::env_files_needed,
+    rewrite::faithful::{compose_files, env_files_needed},
     stack::{Location, Shell, Stack, StackName, StackText},
 };
 
@@ -50,12 +50,14 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
     let source = stack.read()?;
     let root = mirrored(folder, stack.dir().parent().unwrap_or(Path::new("/")));
     let copy = root.join(name.as_str());
-    let file = stack.file().to_owned();
-    let mut files = other_files(&stack, &source)?;
-    files.insert(stack.compose_path(), source.compose);
+    let (compose_files, mut files) = files_of(&stack, &source)?;
     if let Some(env) = source.env {
         files.insert(stack.dir().join(".env"), env);
     }
+    let copied = |path: &Path| match path.strip_prefix(stack.dir()) {
+        Ok(inside) => copy.join(inside),
+        Err(_) => mirrored(folder, path),
+    };
     let mut world = World::new(&key()?);
     world.now -= AGE;
     world.add_portainer();
@@ -64,10 +66,7 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
         world.exits.insert(format!("{name}/{job}"), 0);
     }
     for (path, text) in &files {
-        let to = match path.strip_prefix(stack.dir()) {
-            Ok(inside) => copy.join(inside),
-            Err(_) => mirrored(folder, path),
-        };
+        let to = copied(path);
         write_copy(&to, text)?;
         // A text can also name the file by its absolute path, or by `~`.
         let home = std::env::home_dir();
@@ -81,19 +80,25 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
         }
     }
     let copy_text = path_text(&copy)?;
-    let copied_file = format!("{copy_text}/{file}");
+    let copied_files: Vec<PathBuf> = compose_files.iter().map(|path| copied(path)).collect();
+    let copied_files = copied_files.iter().map(|path| path_text(path));
+    let copied_files = copied_files.collect::<Result<Vec<_>>>()?;
+    let mirror = path_text(folder)?.to_owned() + "/stacks/";
     let cannot_start = |reason: String| {
+        // The user knows the files, and not their copies.
+        let reason = reason
+            .replace(copy_text, stack.dir_text())
+            .replace(&mirror, "/");
         Failure::new(format!("cannot rehearse the stack {name}: it does not start"))
             .source(reason)
             .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
     };
-    let files = [copied_file.as_str()];
-    let needed = world.add_external(name.as_str(), copy_text, &files);
+    let needed = world.add_external(name.as_str(), copy_text, &copied_files);
     for path in needed.map_err(cannot_start)?.iter().map(Path::new) {
         let original = original(path, folder, (&copy, stack.dir()));
         stand_in(&mut world, path, &original)?;
     }
-    let started = world.start_by_hand(name.as_str(), copy_text, &files);
+    let started = world.start_by_hand(name.as_str(), copy_text, &copied_files);
     started.map_err(cannot_start)?;
     // Containers that a run does not touch then look the same before and after.
     world.now += AGE;
@@ -157,29 +162,44 @@ fn stand_in(world: &mut World, path: &Path, original: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files that Compose reads besides the Compose file and `.env`, by their absolute paths: env files, label files,
-/// override files, and files of `extends` and `include`.
-fn other_files(stack: &Stack, source: &StackText) -> Result<BTreeMap<PathBuf, String>> {
-    let mut paths = Vec::new();
-    let shell = Shell::of(stack, None, |context| {
-        paths = env_files_needed(&source.compose, source.env.as_deref(), context);
-        Vec::new()
-    });
-    paths.extend_from_slice(shell.context().overrides);
-    if let Ok(document) = Document::parse(&source.compose) {
-        let services = services::services(&document);
-        let extended = services.iter().filter_map(services::Service::extends_file);
-        let named = extended.chain(services::includes(&document));
-        paths.extend(named.map(str::to_owned));
-    }
-    let mut files = BTreeMap::new();
-    for path in paths {
-        if let Some(text) = stack.read_env(&path)? {
-            let path = path_text(&stack.dir().join(path))?.to_owned();
-            files.insert(PathBuf::from(path::clean(&path)), text);
+/// The paths of the Compose files, and the texts of all files that Compose reads besides `.env`, by their absolute paths: also
+/// override files, env files, label files, and files of `extends` and `include`.
+fn files_of(
+    stack: &Stack,
+    source: &StackText,
+) -> Result<(Vec<PathBuf>, BTreeMap<PathBuf, String>)> {
+    let env = source.env.as_deref();
+    let shell = Shell::of(stack, None, |_| Vec::new());
+    let context = shell.context();
+    let named = compose_files(&source.compose, env, &context);
+    let named = named.unwrap_or_else(|| vec![stack.file().to_owned()]);
+    let path_of = |name: &str| -> Result<PathBuf> {
+        let path = stack.dir().join(name);
+        Ok(path::clean(path_text(&path)?).into())
+    };
+    let mut paths = context.overrides.to_vec();
+    let mut files = BTreeMap::from([(stack.compose_path(), source.compose.clone())]);
+    for name in &named {
+        let text = stack.read_env(name)?.unwrap_or_default();
+        paths.push(name.clone());
+        paths.extend(env_files_needed(&text, env, &context));
+        if let Ok(document) = Document::parse(&text) {
+            let services = services::services(&document);
+            let extended = services.iter().filter_map(services::Service::extends_file);
+            let included = services::includes(&document);
+            paths.extend(extended.chain(included).map(str::to_owned));
         }
     }
-    Ok(files)
+    for name in paths {
+        if let Some(text) = stack.read_env(&name)? {
+            files.insert(path_of(&name)?, text);
+        }
+    }
+    let found = named
+        .iter()
+        .map(|name| path_of(name))
+        .collect::<Result<_>>()?;
+    Ok((found, files))
 }
 
 /// The absolute `path` below `folder`, so that `..` in it leads to the copies of the same files.
