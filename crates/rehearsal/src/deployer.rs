@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::world::{Kind, PortainerError, Record, Work};
+use super::world::{Kind, Record, Refused, Work};
 
 /// Performs the creates, updates and deletes on a real engine.
 ///
@@ -29,16 +29,16 @@ pub(super) struct Deployer {
 
 impl Deployer {
     /// Performs a change on the engine and waits for its end. A failed deployment ends in `compose down` (M06).
-    pub fn perform(&self, work: &Work) -> Result<(), PortainerError> {
+    pub fn perform(&self, work: &Work) -> Result<(), Refused> {
         if work.kind == Kind::Delete {
             let down = self.compose.down(&work.record);
-            return down.map_err(|reason| PortainerError::failed_down(&reason));
+            return down.map_err(|reason| Refused::failed_down(&reason));
         }
         let _one_at_a_time = self.deploying.lock();
         self.compose.up(&work.record).map_err(|reason| {
             // Portainer reports the failure of `up`, even if `down` fails too.
             let _ = self.compose.down(&work.record);
-            PortainerError::failed(&reason)
+            Refused::failed(&reason)
         })
     }
 

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 pub(super) use self::shown::info;
 use self::shown::{inspected, listed, network, version};
 use super::{
-    faults::{Call, Peer},
-    http::{Incoming, JSON, Response, TEXT, decode},
-    world::{AnonymousVolumes, EngineError, Event, World, tagged, texts},
+    faults::Call,
+    http::{JSON, Response, TEXT},
+    request::{Request, decode},
+    world::{AnonymousVolumes, Event, Refused, World, tagged, texts},
 };
 
 /// The process ID on the host of a container's first process.
@@ -20,31 +21,13 @@ const FIRST_PID: u32 = 4100;
 /// The exit code after SIGTERM.
 const TERMINATED: i64 = 143;
 
-/// Classifies a request.
-pub(super) fn call(incoming: &Incoming) -> Call {
-    let (_, path) = versioned(incoming);
-    Call::of(Peer::Engine, &incoming.method, &path)
-}
-
-/// `/v1.41/info` → `1.41` and `info`
-fn versioned(incoming: &Incoming) -> (Option<&str>, Vec<&str>) {
-    let mut path = incoming.segments();
-    let first = path.first().and_then(|first| first.strip_prefix('v'));
-    let version = first.filter(|version| version.contains('.'));
-    if version.is_some() {
-        path.remove(0);
-    }
-    (version, path)
-}
-
 /// Responds to a request.
-pub(super) fn respond(world: &mut World, call: Call, incoming: &Incoming) -> Response {
-    let (version, path) = versioned(incoming);
-    let name = decode(path.get(1).copied().unwrap_or_default());
-    let outcome =
-        check_version(world, version).and_then(|()| perform(world, call, &name, incoming));
-    let mut response = outcome
-        .unwrap_or_else(|error| Response::json(error.status, &json!({ "message": error.message })));
+pub(super) fn respond(world: &mut World, request: &Request) -> Response {
+    let name = decode(request.segments().get(1).copied().unwrap_or_default());
+    let outcome = check_version(world, request.version());
+    let outcome = outcome.and_then(|()| perform(world, &name, request));
+    let refused = |refused: Refused| Response::json(refused.status, &refused);
+    let mut response = outcome.unwrap_or_else(refused);
     let engine = &world.engine;
     response.headers.extend([
         ("Api-Version", engine.api.clone()),
@@ -58,7 +41,7 @@ pub(super) fn respond(world: &mut World, call: Call, incoming: &Incoming) -> Res
     response
 }
 
-fn check_version(world: &World, version: Option<&str>) -> Result<(), EngineError> {
+fn check_version(world: &World, version: Option<&str>) -> Result<(), Refused> {
     let Some(version) = version else {
         return Ok(());
     };
@@ -77,27 +60,22 @@ fn check_version(world: &World, version: Option<&str>) -> Result<(), EngineError
     } else {
         return Ok(());
     };
-    Err(EngineError::new(400, problem))
+    Err(Refused::new(400, problem))
 }
 
 /// Performs a call on the object `name`.
-fn perform(
-    world: &mut World,
-    call: Call,
-    name: &str,
-    incoming: &Incoming,
-) -> Result<Response, EngineError> {
-    let query = |key: &str| incoming.query(key).unwrap_or_default();
+fn perform(world: &mut World, name: &str, request: &Request) -> Result<Response, Refused> {
+    let query = |key: &str| request.query(key).unwrap_or_default();
     let done = || Ok(Response::no_content());
     let json = |value: &Value| Ok(Response::json(200, value));
-    match call {
+    match request.call {
         Call::EnginePing => Ok(Response::new(200, TEXT, "OK")),
         Call::EngineVersion => json(&version(world)),
         Call::EngineInfo => json(&info(world, &world.engine.id)),
-        Call::EngineEvents => Ok(Response::new(200, JSON, events(world, incoming))),
-        Call::EngineList => json(&list(world, incoming)),
+        Call::EngineEvents => Ok(Response::new(200, JSON, events(world, request))),
+        Call::EngineList => json(&list(world, request)),
         Call::EngineInspect => json(&inspected(world, world.find(name)?)),
-        Call::EngineRemove => remove(world, name, incoming),
+        Call::EngineRemove => remove(world, name, request),
         Call::EngineChanges => {
             let files = world.find(name)?.files.keys();
             let added: Vec<_> = files
@@ -107,68 +85,68 @@ fn perform(
             json(&json!((!added.is_empty()).then_some(added)))
         }
         Call::EngineArchive => archive::read(world.find(name)?, &query("path")),
-        Call::EngineUnpack => archive::unpack(world.find_mut(name)?, &incoming.body),
+        Call::EngineUnpack => archive::unpack(world.find_mut(name)?, &request.body),
         Call::EngineTop => top(world, name),
         Call::EngineCreate => {
-            let id = world.create_container(&query("name"), &body(incoming)?)?;
+            let id = world.create_container(&query("name"), &body(request)?)?;
             Ok(Response::json(201, &json!({ "Id": id, "Warnings": [] })))
         }
         Call::EngineStart => world.start_container(name).and_then(|()| done()),
         Call::EngineStop => world.stop_container(name, TERMINATED).and_then(|()| done()),
         Call::EngineNetworks if name.is_empty() => {
-            let wanted = labels(incoming);
+            let wanted = labels(request);
             let found = world.networks.iter().filter(|one| wanted(&one.labels));
             json(&found.map(|one| network(world, one)).collect())
         }
         Call::EngineNetworks => json(&network(world, world.network(name)?)),
         Call::EngineNetworkCreate => {
-            let id = world.create_network(&body(incoming)?)?;
+            let id = world.create_network(&body(request)?)?;
             Ok(Response::json(201, &json!({ "Id": id, "Warning": "" })))
         }
         Call::EngineNetworkRemove => world.remove_network(name).and_then(|()| done()),
         Call::EngineConnect => {
-            let body = body(incoming)?;
+            let body = body(request)?;
             let container = body["Container"].as_str().unwrap_or_default();
             world.connect(name, container, &body["EndpointConfig"])?;
             Ok(Response::new(200, TEXT, ""))
         }
         Call::EngineVolumes if name.is_empty() => {
-            let wanted = labels(incoming);
+            let wanted = labels(request);
             let all = world.volumes.iter();
             let found = all.filter(|one| wanted(&one.labels)).collect::<Vec<_>>();
             json(&json!({ "Volumes": found, "Warnings": null }))
         }
         Call::EngineVolumes => {
-            let missing = || EngineError::new(404, format!("get {name}: no such volume"));
+            let missing = || Refused::new(404, format!("get {name}: no such volume"));
             json(&json!(world.volume(name).ok_or_else(missing)?))
         }
         Call::EngineVolumeCreate => {
-            let volume = world.create_volume(&body(incoming)?);
+            let volume = world.create_volume(&body(request)?);
             Ok(Response::json(201, volume))
         }
         Call::EngineImages => {
-            let missing = || EngineError::new(404, format!("No such image: {}", tagged(name)));
+            let missing = || Refused::new(404, format!("No such image: {}", tagged(name)));
             json(&json!(world.image(name).ok_or_else(missing)?))
         }
-        _ => Err(EngineError::new(404, "page not found".to_owned())),
+        _ => Err(Refused::new(404, "page not found".to_owned())),
     }
 }
 
 /// The body as JSON. Like the engine, reports invalid JSON as 500.
-fn body(incoming: &Incoming) -> Result<Value, EngineError> {
-    serde_json::from_slice(&incoming.body).map_err(|error| EngineError::new(500, error.to_string()))
+fn body(request: &Request) -> Result<Value, Refused> {
+    serde_json::from_slice(&request.body).map_err(|error| Refused::new(500, error.to_string()))
 }
 
 /// The query parameter `filters`: `{"label":{"a=b":true}}`, or the older `{"label":["a=b"]}`. A list also has a filter for IDs.
 /// There are no other filters.
-fn filters(incoming: &Incoming) -> Value {
-    let given = incoming.query("filters").unwrap_or_default();
+fn filters(request: &Request) -> Value {
+    let given = request.query("filters").unwrap_or_default();
     serde_json::from_str(&given).unwrap_or_default()
 }
 
 /// The filter for labels.
-fn labels(incoming: &Incoming) -> impl Fn(&BTreeMap<String, String>) -> bool {
-    let filters = filters(incoming);
+fn labels(request: &Request) -> impl Fn(&BTreeMap<String, String>) -> bool {
+    let filters = filters(request);
     let wanted = match &filters["label"] {
         Value::Array(_) => texts(&filters["label"]),
         Value::Object(flags) => flags.keys().cloned().collect(),
@@ -183,13 +161,13 @@ fn labels(incoming: &Incoming) -> impl Fn(&BTreeMap<String, String>) -> bool {
     }
 }
 
-fn flag(incoming: &Incoming, name: &str) -> bool {
-    matches!(incoming.query(name).as_deref(), Some("1" | "true"))
+fn flag(request: &Request, name: &str) -> bool {
+    matches!(request.query(name).as_deref(), Some("1" | "true"))
 }
 
-pub(super) fn list(world: &World, incoming: &Incoming) -> Value {
-    let (all, wanted) = (flag(incoming, "all"), labels(incoming));
-    let ids = texts(&filters(incoming)["id"]);
+pub(super) fn list(world: &World, request: &Request) -> Value {
+    let (all, wanted) = (flag(request, "all"), labels(request));
+    let ids = texts(&filters(request)["id"]);
     let mut found = world.containers.values().collect::<Vec<_>>();
     found.retain(|one| (all || one.is_running()) && wanted(&one.labels));
     found.retain(|one| ids.is_empty() || ids.contains(&one.id));
@@ -200,10 +178,10 @@ pub(super) fn list(world: &World, incoming: &Incoming) -> Value {
 
 /// The events of containers so far, between `since` and `until`. A real engine also sends those until `until` as they
 /// happen.
-fn events(world: &World, incoming: &Incoming) -> String {
+fn events(world: &World, request: &Request) -> String {
     // A time in seconds with a fraction.
     let time = |name: &str| {
-        let text = incoming.query(name)?;
+        let text = request.query(name)?;
         let (seconds, fraction) = text.split_once('.')?;
         let millis = format!("{seconds}{}", fraction.get(..3)?);
         millis.parse::<i64>().ok()
@@ -212,7 +190,7 @@ fn events(world: &World, incoming: &Incoming) -> String {
         time("since").unwrap_or(0),
         time("until").unwrap_or(i64::MAX),
     );
-    let wanted = labels(incoming);
+    let wanted = labels(request);
     let is_wanted = |one: &&Event| (since..=until).contains(&one.at) && wanted(&one.labels);
     let found = world.events.iter().filter(is_wanted);
     let lines = found.map(|event| {
@@ -231,11 +209,11 @@ fn events(world: &World, incoming: &Incoming) -> String {
 }
 
 /// The processes of a container. In Portainer's container these include its Compose processes (M21).
-fn top(world: &World, name: &str) -> Result<Response, EngineError> {
+fn top(world: &World, name: &str) -> Result<Response, Refused> {
     let container = world.find(name)?;
     if !container.is_running() {
         let text = format!("Container {} is not running", container.id);
-        return Err(EngineError::new(409, text));
+        return Err(Refused::new(409, text));
     }
     let mut commands = vec![container.command.join(" ")];
     if container.runs_portainer() {
@@ -249,12 +227,12 @@ fn top(world: &World, name: &str) -> Result<Response, EngineError> {
     Ok(Response::json(200, &shown))
 }
 
-fn remove(world: &mut World, name: &str, incoming: &Incoming) -> Result<Response, EngineError> {
+fn remove(world: &mut World, name: &str, request: &Request) -> Result<Response, Refused> {
     let container = world.find(name)?;
     let id = container.id.clone();
-    if container.is_running() && !flag(incoming, "force") {
+    if container.is_running() && !flag(request, "force") {
         let state = &container.state;
-        return Err(EngineError::new(
+        return Err(Refused::new(
             409,
             format!(
                 "You cannot remove a {state} container {id}. Stop the container before attempting removal or \
@@ -262,7 +240,7 @@ fn remove(world: &mut World, name: &str, incoming: &Incoming) -> Result<Response
             ),
         ));
     }
-    let volumes = if flag(incoming, "v") {
+    let volumes = if flag(request, "v") {
         AnonymousVolumes::Remove
     } else {
         AnonymousVolumes::Keep

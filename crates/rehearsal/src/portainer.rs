@@ -11,18 +11,12 @@ use serde_json::{Value, json};
 
 use super::{
     engine,
-    faults::{Call, Peer},
-    http::{Incoming, Response, TEXT},
+    faults::Call,
+    http::{Response, TEXT},
+    request::Request,
     shared::{Shared, TICK},
-    world::{
-        Accepted, ApiKey, Ending, Era, Kind, PortainerError, Record, Role, Variable, Work, World,
-    },
+    world::{ApiKey, Ending, Era, Kind, Record, Refused, Role, Variable, Work, World},
 };
-
-/// Classifies a request.
-pub(super) fn call(incoming: &Incoming) -> Call {
-    Call::of(Peer::Portainer, &incoming.method, &incoming.segments())
-}
 
 /// Whether a request changes a stack. Portainer continues if its client disconnects (M21).
 pub(super) fn is_change(call: Call) -> bool {
@@ -33,31 +27,25 @@ pub(super) fn is_change(call: Call) -> bool {
 }
 
 /// Responds to a request; `None` if the rehearsal ended first.
-pub(super) fn respond(
-    shared: &Arc<Shared>,
-    call: Call,
-    incoming: &Incoming,
-    ending: Ending,
-) -> Option<Response> {
+pub(super) fn respond(shared: &Arc<Shared>, request: &Request, ending: Ending) -> Option<Response> {
+    let call = request.call;
     let outcome = match call {
         // N21
         _ if ["x-api-key", "authorization"]
             .iter()
-            .all(|name| incoming.header(name).is_some()) =>
+            .all(|name| request.header(name).is_some()) =>
         {
             let message = "api key and auth header are not allowed at the same time";
             let details = "Api key and auth header are not allowed at the same time";
-            Err(PortainerError::new(403, message, details))
+            Err(Refused::with_details(403, message, details))
         }
         Call::Status => Ok(status(&shared.world())),
         Call::Other => Ok(Response::new(404, TEXT, "404 page not found\n")),
-        _ if is_change(call) => change(shared, call, incoming, ending)?,
-        _ => read(&mut shared.world(), call, incoming),
+        _ if is_change(call) => change(shared, request, ending)?,
+        _ => read(&mut shared.world(), request),
     };
-    let mut response = outcome.unwrap_or_else(|error| {
-        let body = json!({ "message": error.message, "details": error.details });
-        Response::json(error.status, &body)
-    });
+    let refused = |refused: Refused| Response::json(refused.status, &refused);
+    let mut response = outcome.unwrap_or_else(refused);
     let now = DateTime::from_timestamp_millis(shared.world().now).unwrap_or_default();
     let date = now.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
     response.headers.push(("Date", date));
@@ -67,23 +55,23 @@ pub(super) fn respond(
 /// Changes a stack; `None` if the rehearsal ended first.
 fn change(
     shared: &Arc<Shared>,
-    call: Call,
-    incoming: &Incoming,
+    request: &Request,
     ending: Ending,
-) -> Option<Result<Response, PortainerError>> {
+) -> Option<Result<Response, Refused>> {
+    let call = request.call;
     let mut world = shared.world();
-    let work = match prepared(&mut world, call, incoming) {
+    let work = match prepared(&mut world, request) {
         Ok(work) => work,
         Err(error) => return Some(Err(error)),
     };
     let outcome = match &shared.deployer {
         None => {
-            let accepted = world.begin(work, ending);
+            let ticket = world.begin(work, ending);
             drop(world);
             if ending.is_unattended {
                 return Some(Ok(Response::no_content()));
             }
-            ended(shared, accepted)?
+            ended(shared, ticket)?
         }
         Some(deployer) if world.era == Era::Async && call != Call::Delete => {
             let (id, in_error) = (work.record.id, world.store_deploying(&work));
@@ -114,9 +102,9 @@ fn change(
 }
 
 /// Waits until a request has ended; `None` if the rehearsal ended first.
-fn ended(shared: &Shared, accepted: Accepted) -> Option<Result<u64, PortainerError>> {
+fn ended(shared: &Shared, ticket: u64) -> Option<Result<u64, Refused>> {
     loop {
-        let outcome = shared.world().take_outcome(accepted);
+        let outcome = shared.world().take_outcome(ticket);
         if outcome.is_some() {
             return outcome;
         }
@@ -148,16 +136,16 @@ struct Payload {
 }
 
 /// The checked change of a create, update or delete.
-fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, PortainerError> {
-    let key = key(world, incoming)?.clone();
-    let given = number(incoming, "endpointId")?;
+fn prepared(world: &mut World, request: &Request) -> Result<Work, Refused> {
+    let (call, key) = (request.call, key(world, request)?.clone());
+    let given = number(request, "endpointId")?;
     if call == Call::Delete {
-        let id = managed(world, &key, id_of(incoming), "stack deletion")?.id;
+        let id = managed(world, &key, id_of(request), "stack deletion")?.id;
         // The default is 0, which no environment has (M03).
         return world.prepare(id, Some(given.unwrap_or(0)), Kind::Delete);
     }
     let id = if matches!(call, Call::Update | Call::Redeploy) {
-        Some(managed(world, &key, id_of(incoming), "Stack editing")?.id)
+        Some(managed(world, &key, id_of(request), "Stack editing")?.id)
     } else {
         let endpoint = given.ok_or_else(missing_endpoint)?;
         world.check_access(endpoint, &key)?;
@@ -165,12 +153,12 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
         None
     };
     if let (Call::Redeploy, Some(id)) = (call, id) {
-        return git::redeployed(world, (id, given), &key.user, incoming);
+        return git::redeployed(world, (id, given), &key.user, request);
     }
     if call == Call::CreateGit {
-        return git::prepared(world, given.unwrap_or_default(), &key.user, incoming);
+        return git::prepared(world, given.unwrap_or_default(), &key.user, request);
     }
-    let payload = payload::<Payload>(incoming)?;
+    let payload = payload::<Payload>(request)?;
     if id.is_none() && payload.name.is_empty() {
         return Err(git::invalid("Invalid stack name"));
     }
@@ -192,12 +180,12 @@ fn prepared(world: &mut World, call: Call, incoming: &Incoming) -> Result<Work, 
 }
 
 /// Responds to a request that creates, updates and deletes nothing.
-fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, PortainerError> {
-    let key = key(world, incoming)?.clone();
-    let id = id_of(incoming);
+fn read(world: &mut World, request: &Request) -> Result<Response, Refused> {
+    let key = key(world, request)?.clone();
+    let id = id_of(request);
     let number = id.parse().unwrap_or(0);
     let json = |value: &Value| Ok(Response::json(200, value));
-    match call {
+    match request.call {
         Call::Endpoints if id.is_empty() => {
             let all = world.endpoints.iter();
             let seen = all.filter(|(id, _)| world.check_access(**id, &key).is_ok());
@@ -221,7 +209,7 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
         Call::Teams => Ok(numbered(world.teams.iter().map(String::as_str), "Name")),
         Call::Containers => {
             world.check_access(number, &key)?;
-            json(&containers(world, number, incoming))
+            json(&containers(world, number, request))
         }
         // Passed on to the engine of the environment (M17).
         Call::Info => {
@@ -230,7 +218,7 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             json(&engine::info(world, engine))
         }
         Call::List => {
-            let wanted = filter(incoming)?;
+            let wanted = filter(request)?;
             let all = world.records.values();
             let all = all.filter(|record| wanted.is_none_or(|id| record.endpoint == id));
             let seen = all.filter(|record| may_see(&key, record));
@@ -249,10 +237,10 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
             let text = &managed(world, &key, id, "Stack management")?.text;
             json(&json!({ "StackFileContent": text }))
         }
-        Call::Preview => git::preview(world, incoming),
+        Call::Preview => git::preview(world, request),
         Call::Stop => {
             let id = managed(world, &key, id, "stack management")?.id;
-            let endpoint = self::number(incoming, "endpointId")?;
+            let endpoint = self::number(request, "endpointId")?;
             world.stop(id, endpoint.ok_or_else(missing_endpoint)?)?;
             shown(world, id, false)
         }
@@ -266,7 +254,7 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
         }
         // The access rights of a stack.
         _ => {
-            let given = payload::<Access>(incoming)?;
+            let given = payload::<Access>(request)?;
             let mut all = world.records.values_mut();
             let found = all.find(|record| record.control.id.to_string() == id);
             let record = found.ok_or_else(no_control)?;
@@ -284,23 +272,23 @@ fn read(world: &mut World, call: Call, incoming: &Incoming) -> Result<Response, 
 }
 
 /// The environment in the filter of a list.
-fn filter(incoming: &Incoming) -> Result<Option<u64>, PortainerError> {
+fn filter(request: &Request) -> Result<Option<u64>, Refused> {
     #[derive(Deserialize)]
     struct Filters {
         #[serde(rename = "EndpointID")]
         endpoint: u64,
     }
-    let given = incoming.query("filters");
+    let given = request.query("filters");
     let filters = given.map(|text| serde_json::from_str::<Filters>(&text));
     let wanted = filters.transpose().map_err(|error| {
-        PortainerError::new(400, "Invalid query parameter: filters", &error.to_string())
+        Refused::with_details(400, "Invalid query parameter: filters", &error.to_string())
     })?;
     Ok(wanted.map(|filters| filters.endpoint))
 }
 
-fn lost_workflow() -> PortainerError {
+fn lost_workflow() -> Refused {
     let details = "object not found inside the database";
-    PortainerError::new(500, "Unable to load git config for stack", details)
+    Refused::with_details(500, "Unable to load git config for stack", details)
 }
 
 /// The access rights that a request sets.
@@ -313,17 +301,17 @@ struct Access {
     teams: Vec<u64>,
 }
 
-fn no_control() -> PortainerError {
+fn no_control() -> Refused {
     let message =
         "Unable to find a resource control with the specified identifier inside the database";
-    PortainerError::same(404, message)
+    Refused::same(404, message)
 }
 
 /// The containers of an environment, as its engine lists them, each with its access rights: its own, else those of its
 /// stack. Otherwise, the labels become its own (M23).
-fn containers(world: &mut World, endpoint: u64, incoming: &Incoming) -> Value {
+fn containers(world: &mut World, endpoint: u64, request: &Request) -> Value {
     if world.has_real_engines {
-        let filters = incoming.query("filters").unwrap_or_default();
+        let filters = request.query("filters").unwrap_or_default();
         let filters = serde_json::from_str::<Value>(&filters).unwrap_or_default();
         let ids = filters["id"].as_array().into_iter().flatten();
         return ids.map(|id| json!({ "Id": id })).collect();
@@ -331,7 +319,7 @@ fn containers(world: &mut World, endpoint: u64, incoming: &Incoming) -> Value {
     if !world.is_here(endpoint) {
         return json!([]);
     }
-    let mut list = engine::list(world, incoming);
+    let mut list = engine::list(world, request);
     for one in list.as_array_mut().into_iter().flatten() {
         let id = one["Id"].as_str().unwrap_or_default().to_owned();
         let project = format!("com.{}.compose.project", world.tool);
@@ -362,42 +350,42 @@ fn numbered<'n>(names: impl Iterator<Item = &'n str>, field: &str) -> Response {
     Response::json(200, &shown.collect::<Value>())
 }
 
-fn payload<'b, T: Deserialize<'b>>(incoming: &'b Incoming) -> Result<T, PortainerError> {
-    serde_json::from_slice(&incoming.body).map_err(|error| {
+fn payload<'b, T: Deserialize<'b>>(request: &'b Request) -> Result<T, Refused> {
+    serde_json::from_slice(&request.body).map_err(|error| {
         let details = if error.is_eof() {
             "Unexpected EOF".to_owned()
         } else {
             error.to_string()
         };
-        PortainerError::new(400, "Invalid request payload", &details)
+        Refused::with_details(400, "Invalid request payload", &details)
     })
 }
 
-fn number(incoming: &Incoming, name: &str) -> Result<Option<u64>, PortainerError> {
-    let number = incoming.query(name).map(|text| text.parse());
+fn number(request: &Request, name: &str) -> Result<Option<u64>, Refused> {
+    let number = request.query(name).map(|text| text.parse());
     number.transpose().map_err(|_| {
         let message = format!("Invalid query parameter: {name}");
-        PortainerError::new(400, &message, "Invalid query parameter")
+        Refused::with_details(400, &message, "Invalid query parameter")
     })
 }
 
-fn missing_endpoint() -> PortainerError {
+fn missing_endpoint() -> Refused {
     let message = "Invalid query parameter: endpointId";
-    PortainerError::new(400, message, "Missing query parameter")
+    Refused::with_details(400, message, "Missing query parameter")
 }
 
-fn denied() -> PortainerError {
-    PortainerError::same(403, "Access denied to resource")
+fn denied() -> Refused {
+    Refused::same(403, "Access denied to resource")
 }
 
 /// The ID in the path `/api/stacks/<id>` or `/api/endpoints/<id>`.
-fn id_of(incoming: &Incoming) -> &str {
-    incoming.segments().get(2).copied().unwrap_or_default()
+fn id_of(request: &Request) -> &str {
+    request.segments().get(2).copied().unwrap_or_default()
 }
 
-fn key<'w>(world: &'w World, incoming: &Incoming) -> Result<&'w ApiKey, PortainerError> {
-    let refused = |message: &str| PortainerError::new(401, message, "Unauthorized");
-    let given = incoming.header("x-api-key").unwrap_or_default();
+fn key<'w>(world: &'w World, request: &Request) -> Result<&'w ApiKey, Refused> {
+    let refused = |message: &str| Refused::with_details(401, message, "Unauthorized");
+    let given = request.header("x-api-key").unwrap_or_default();
     if given.is_empty() {
         return Err(refused("A valid authorization token is missing"));
     }
@@ -421,9 +409,9 @@ fn managed<'w>(
     key: &ApiKey,
     id: &str,
     action: &str,
-) -> Result<&'w Record, PortainerError> {
+) -> Result<&'w Record, Refused> {
     let found = id.parse().ok().and_then(|id: u64| world.records.get(&id));
-    let record = found.ok_or_else(|| PortainerError::no_record(id))?;
+    let record = found.ok_or_else(|| Refused::no_record(id))?;
     if record.lost_workflow {
         return Err(lost_workflow());
     }
@@ -438,9 +426,7 @@ fn may_see(key: &ApiKey, record: &Record) -> bool {
     key.role == Role::Administrator || record.control.public || record.created_by == key.user
 }
 
-fn shown(world: &World, id: u64, with_control: bool) -> Result<Response, PortainerError> {
-    let missing = || PortainerError::no_record(&id.to_string());
-    let record = world.records.get(&id).ok_or_else(missing)?;
-    let shown = shown::record(record, world.era, with_control);
+fn shown(world: &World, id: u64, with_control: bool) -> Result<Response, Refused> {
+    let shown = shown::record(world.record(id)?, world.era, with_control);
     Ok(Response::json(200, &shown))
 }

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use super::{
-    faults::{Call, Peer},
-    http,
-};
+use percent_encoding::percent_decode_str;
+
+use super::faults::{Call, Peer};
 
 /// A request that a client sent.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,8 +30,46 @@ pub struct Request {
 impl Request {
     /// The value of a header. The name is case-insensitive.
     pub fn header(&self, name: &str) -> Option<&str> {
-        http::find_header(&self.headers, name)
+        let mut all = self.headers.iter();
+        let found = all.find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
     }
+
+    /// The version of the Engine API in the path: `/v1.41/info` → `1.41`
+    pub(super) fn version(&self) -> Option<&str> {
+        let first = self.path.split('/').nth(1)?;
+        first
+            .strip_prefix('v')
+            .filter(|version| version.contains('.'))
+    }
+
+    /// The segments of the path without a version.
+    pub(super) fn segments(&self) -> Vec<&str> {
+        let path = self.path.split('?').next().unwrap_or_default();
+        let parts = path.split('/').filter(|part| !part.is_empty());
+        parts.skip(self.version().iter().len()).collect()
+    }
+
+    /// The decoded value of the first query parameter with that name.
+    pub(super) fn query(&self, name: &str) -> Option<String> {
+        let (_, query) = self.path.split_once('?')?;
+        let mut pairs = query
+            .split('&')
+            .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let (_, value) = pairs.find(|(key, _)| *key == name)?;
+        Some(decode(&value.replace('+', " ")))
+    }
+
+    /// Whether the client sends another request on the same connection.
+    pub(super) fn keeps_alive(&self) -> bool {
+        let connection = self.header("connection");
+        connection.is_none_or(|given| !given.eq_ignore_ascii_case("close"))
+    }
+}
+
+/// Percent-decodes a text.
+pub(super) fn decode(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 impl fmt::Display for Request {

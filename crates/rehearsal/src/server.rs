@@ -1,7 +1,7 @@
 //! The listener and connection threads. Dropping [`Server`] ends them all.
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, BufReader, Read, Write},
     net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
     os::{
         fd::{AsFd, OwnedFd},
@@ -21,7 +21,7 @@ use rustls::{ServerConnection, StreamOwned};
 use super::{
     engine,
     faults::{FaultKind, Peer},
-    http::{self, Incoming, JSON, Response, TEXT},
+    http::{self, JSON, Response, TEXT},
     peer, portainer,
     request::Request,
     shared::{Shared, lock},
@@ -155,30 +155,21 @@ fn serve(
     peer: Peer,
     port: u16,
 ) -> io::Result<()> {
-    let mut buffer = Vec::new();
-    while let Some(incoming) = http::read_request(stream, &mut buffer)? {
-        let keep_alive = incoming.keep_alive;
-        exchange(stream, shared, peer, port, &incoming)?;
-        if !keep_alive {
+    let mut stream = BufReader::new(stream);
+    while let Some(request) = http::read_request(&mut stream, peer, port)? {
+        let keeps_alive = request.keeps_alive();
+        exchange(stream.get_mut(), shared, request)?;
+        if !keeps_alive {
             break;
         }
     }
     Ok(())
 }
 
-fn exchange(
-    stream: &mut impl Write,
-    shared: &Arc<Shared>,
-    peer: Peer,
-    port: u16,
-    incoming: &Incoming,
-) -> io::Result<()> {
-    let call = match peer {
-        Peer::Portainer => portainer::call(incoming),
-        Peer::Engine => engine::call(incoming),
-    };
+fn exchange(stream: &mut impl Write, shared: &Arc<Shared>, mut request: Request) -> io::Result<()> {
+    let (peer, call) = (request.peer, request.call);
     let broken_off = || io::Error::from(io::ErrorKind::ConnectionAborted);
-    let fault = shared.faults.take(call, &incoming.target);
+    let fault = shared.faults.take(call, &request.path);
     let response = match &fault {
         Some(FaultKind::CloseBefore | FaultKind::Hang | FaultKind::Die) => None,
         Some(FaultKind::Status(status, body)) => Some(failure(*status, body.as_bytes())),
@@ -191,29 +182,22 @@ fn exchange(
             let response = match peer {
                 _ if ending.fails && !is_change => failure(500, b"simulated failure"),
                 Peer::Portainer => {
-                    let respond = || portainer::respond(shared, call, incoming, ending);
+                    let respond = || portainer::respond(shared, &request, ending);
                     if fault == Some(FaultKind::Repeated) {
                         respond().ok_or_else(broken_off)?;
                     }
                     respond().ok_or_else(broken_off)?
                 }
-                Peer::Engine => engine::respond(&mut shared.world(), call, incoming),
+                Peer::Engine => engine::respond(&mut shared.world(), &request),
             };
             shared.change(call);
             damaged(response, fault.as_ref())
         }
     };
     // First the log: a client that has the response finds the request in it.
-    shared.log().push(Request {
-        peer,
-        call,
-        method: incoming.method.clone(),
-        path: incoming.target.clone(),
-        status: response.as_ref().map(|response| response.status),
-        headers: incoming.headers.clone(),
-        body: incoming.body.clone(),
-        port,
-    });
+    request.status = response.as_ref().map(|response| response.status);
+    let (is_head, keeps_alive) = (request.method == "HEAD", request.keeps_alive());
+    shared.log().push(request);
     let Some(response) = response else {
         match fault {
             Some(FaultKind::Hang | FaultKind::HangAfter) => drop(shared.pause(Duration::MAX)),
@@ -223,7 +207,7 @@ fn exchange(
         return Err(broken_off());
     };
     let body = response.body.len();
-    let mut bytes = response.into_bytes(incoming.method == "HEAD", incoming.keep_alive);
+    let mut bytes = response.into_bytes(is_head, keeps_alive);
     match fault {
         Some(FaultKind::CutOff) => {
             bytes.truncate(bytes.len() - body.div_ceil(2));

@@ -51,10 +51,10 @@ pub(crate) use self::{
     clock::{clock, millis},
     containers::AnonymousVolumes,
     entities::{ApiKey, Endpoint, Network, Role},
-    errors::{EngineError, PortainerError},
+    errors::Refused,
     images::tagged,
     values::texts,
-    work::{Accepted, Ending, Kind, Work},
+    work::{Ending, Kind, Work},
 };
 pub use self::{
     compose_files::ComposeFiles,

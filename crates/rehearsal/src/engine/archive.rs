@@ -4,14 +4,14 @@ use std::io::{self, Read as _};
 
 use crate::{
     http::{Response, TEXT},
-    world::{Container, EngineError},
+    world::{Container, Refused},
 };
 
 /// The file at `path`.
-pub(super) fn read(container: &Container, path: &str) -> Result<Response, EngineError> {
+pub(super) fn read(container: &Container, path: &str) -> Result<Response, Refused> {
     let missing = || {
         let id = &container.id;
-        EngineError::new(
+        Refused::new(
             404,
             format!("Could not find the file {path} in container {id}"),
         )
@@ -28,7 +28,7 @@ pub(super) fn read(container: &Container, path: &str) -> Result<Response, Engine
 }
 
 /// Writes the files of an archive.
-pub(super) fn unpack(container: &mut Container, body: &[u8]) -> Result<Response, EngineError> {
+pub(super) fn unpack(container: &mut Container, body: &[u8]) -> Result<Response, Refused> {
     for entry in tar::Archive::new(body).entries()? {
         let mut entry = entry?;
         let path = format!("/{}", String::from_utf8_lossy(&entry.path_bytes()));
@@ -39,7 +39,7 @@ pub(super) fn unpack(container: &mut Container, body: &[u8]) -> Result<Response,
     Ok(Response::new(200, TEXT, ""))
 }
 
-impl From<io::Error> for EngineError {
+impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
         Self::new(500, error.to_string())
     }

@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use super::{Incoming, Payload, PortainerError, Response, Work, World, payload};
+use super::{Payload, Refused, Request, Response, Work, World, payload};
 use crate::world::{CloneError, Era, GitSettings, Kind};
 
-pub(super) fn invalid(what: &str) -> PortainerError {
-    PortainerError::new(400, "Invalid request payload", what)
+pub(super) fn invalid(what: &str) -> Refused {
+    Refused::with_details(400, "Invalid request payload", what)
 }
 
 /// Only http and https are simulated.
-fn check_url(url: &str) -> Result<(), PortainerError> {
+fn check_url(url: &str) -> Result<(), Refused> {
     if url.starts_with("http://") || url.starts_with("https://") {
         return Ok(());
     }
@@ -19,8 +19,8 @@ fn check_url(url: &str) -> Result<(), PortainerError> {
 }
 
 /// The text of a file in a repository. Without a reference, of the branch `main`, whatever the default is.
-pub(super) fn preview(world: &World, incoming: &Incoming) -> Result<Response, PortainerError> {
-    let mut given = payload::<GitSettings>(incoming)?;
+pub(super) fn preview(world: &World, request: &Request) -> Result<Response, Refused> {
+    let mut given = payload::<GitSettings>(request)?;
     check_url(&given.url)?;
     if given.reference.is_empty() {
         "refs/heads/main".clone_into(&mut given.reference);
@@ -29,20 +29,20 @@ pub(super) fn preview(world: &World, incoming: &Incoming) -> Result<Response, Po
         CloneError::Credential => {
             let details =
                 "Authentication failed, please ensure that the git credentials are correct";
-            PortainerError::new(400, "Invalid git credential", details)
+            Refused::with_details(400, "Invalid git credential", details)
         }
         CloneError::Failed(why) => {
             let text = format!(
                 "unable to clone git repository, error: failed to clone git repository: {why}"
             );
-            PortainerError::same(500, &text)
+            Refused::same(500, &text)
         }
     })?;
     let file = given.entry;
     let text = files.get(&file).ok_or_else(|| {
         let message = "Unable to retrieve custom template file from disk";
         let details = format!("Could not get the contents of the file '{file}'");
-        PortainerError::new(500, message, &details)
+        Refused::with_details(500, message, &details)
     })?;
     Ok(Response::json(200, &json!({ "FileContent": text })))
 }
@@ -52,9 +52,9 @@ pub(super) fn prepared(
     world: &mut World,
     endpoint: u64,
     user: &str,
-    incoming: &Incoming,
-) -> Result<Work, PortainerError> {
-    let given = payload::<Payload>(incoming)?;
+    request: &Request,
+) -> Result<Work, Refused> {
+    let given = payload::<Payload>(request)?;
     if given.name.is_empty() {
         return Err(invalid("Invalid stack name"));
     }
@@ -79,7 +79,7 @@ pub(super) fn prepared(
     let cloned = world.clone_for(&mut work.record, &settings);
     cloned.map_err(|error| match world.era {
         // N27
-        Era::Async => PortainerError::new(500, "Failed to prepare stack", &error.details),
+        Era::Async => Refused::with_details(500, "Failed to prepare stack", &error.details),
         Era::Sync | Era::Library => error,
     })?;
     work.record.auto_update = given.auto_update.map(|update| {
@@ -99,13 +99,13 @@ pub(super) fn redeployed(
     world: &World,
     (id, endpoint): (u64, Option<u64>),
     user: &str,
-    incoming: &Incoming,
-) -> Result<Work, PortainerError> {
+    request: &Request,
+) -> Result<Work, Refused> {
     let mut work = world.prepare(id, endpoint, Kind::Update)?;
     let Some(clone) = work.record.clone.take() else {
-        return Err(PortainerError::same(400, "Stack is not created from git"));
+        return Err(Refused::same(400, "Stack is not created from git"));
     };
-    let given = payload::<Payload>(incoming)?;
+    let given = payload::<Payload>(request)?;
     let stored = Some(given.repository_password).filter(|one| !one.is_empty());
     let password = given.repository_authentication;
     let password = password.then(|| stored.unwrap_or(clone.git.password));

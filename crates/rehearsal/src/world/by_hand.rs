@@ -45,8 +45,7 @@ impl World {
         };
         for network in external("networks") {
             if self.network(text(&network, "Name")).is_err() {
-                self.create_network(&network)
-                    .map_err(|error| error.message)?;
+                self.create_network(&network)?;
             }
         }
         for volume in external("volumes") {

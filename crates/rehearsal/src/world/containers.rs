@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     container::{Attachment, Container},
-    errors::EngineError,
+    errors::Refused,
     events::{Action, Event},
     images::tagged,
     settings::{self, text},
@@ -28,13 +28,9 @@ impl World {
     /// Creates a container from the body of `POST /containers/create` and returns its ID.
     ///
     /// A failed create may leave new volumes behind.
-    pub(crate) fn create_container(
-        &mut self,
-        name: &str,
-        body: &Value,
-    ) -> Result<String, EngineError> {
+    pub(crate) fn create_container(&mut self, name: &str, body: &Value) -> Result<String, Refused> {
         let image = text(body, "Image");
-        let missing = || EngineError::new(404, format!("No such image: {}", tagged(image)));
+        let missing = || Refused::new(404, format!("No such image: {}", tagged(image)));
         let image = self.image(image).ok_or_else(missing)?;
         let image_id = image.id.clone();
         let mut config = settings::config(body, image);
@@ -74,12 +70,12 @@ impl World {
     }
 
     /// Starts a container. A failure changes only the error in its state.
-    pub(crate) fn start_container(&mut self, name: &str) -> Result<(), EngineError> {
+    pub(crate) fn start_container(&mut self, name: &str) -> Result<(), Refused> {
         let mut container = self.find(name)?.clone();
         match container.state.as_str() {
             "paused" => {
                 let text = "cannot start a paused container, try unpause instead";
-                return Err(EngineError::new(409, text));
+                return Err(Refused::new(409, text));
             }
             "running" | "restarting" => return Ok(()),
             _ => {}
@@ -138,7 +134,7 @@ impl World {
     }
 
     /// Stops a container with that exit code.
-    pub(crate) fn stop_container(&mut self, name: &str, code: i64) -> Result<(), EngineError> {
+    pub(crate) fn stop_container(&mut self, name: &str, code: i64) -> Result<(), Refused> {
         let now = self.seconds();
         let container = self.find_mut(name)?;
         if container.is_running() {
@@ -159,10 +155,10 @@ impl World {
         });
     }
 
-    pub(super) fn check_name(&self, name: &str) -> Result<(), EngineError> {
+    pub(super) fn check_name(&self, name: &str) -> Result<(), Refused> {
         match self.container(name) {
             None => Ok(()),
-            Some(other) => Err(EngineError::new(
+            Some(other) => Err(Refused::new(
                 409,
                 format!(
                     "Conflict. The container name \"/{name}\" is already in use by container \"{}\". You \

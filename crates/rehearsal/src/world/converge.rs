@@ -10,7 +10,7 @@ use super::{
     containers::AnonymousVolumes,
     deployment::Deployment,
     entities::config_hash,
-    errors::EngineError,
+    errors::Refused,
     resolve::{Project, hash_of},
     service::{NAMESPACES, Service},
     state::World,
@@ -158,8 +158,7 @@ impl World {
                 format!("failed to create network {name}: Error response from daemon: {reason}")
             })?;
             for id in detached {
-                self.connect(name, &id, &Value::Null)
-                    .map_err(|error| error.message)?;
+                self.connect(name, &id, &Value::Null)?;
             }
         }
         for (key, volume) in entries(&project.config["volumes"]) {
@@ -197,13 +196,12 @@ impl World {
             one.networks.contains_key(name) && service.is_some_and(|of| names.contains(&of))
         });
         for id in &ids {
-            self.stop_container(id, STOPPED)
-                .map_err(|error| error.message)?;
+            self.stop_container(id, STOPPED)?;
             if let Some(container) = self.containers.get_mut(id) {
                 container.networks.remove(name);
             }
         }
-        self.remove_network(name).map_err(|error| error.message)?;
+        self.remove_network(name)?;
         Ok(ids)
     }
 
@@ -239,8 +237,7 @@ impl World {
         {
             if follow == Some(Follow::Restart) {
                 // The second half of `up` starts it.
-                self.stop_container(&old.id, STOPPED)
-                    .map_err(|error| error.message)?;
+                self.stop_container(&old.id, STOPPED)?;
             }
             return Ok(old.id.clone());
         }
@@ -320,7 +317,7 @@ impl World {
         if container.is_some_and(|one| one.state == "running") {
             return Ok(());
         }
-        let failed = |error: EngineError| format!("Error response from daemon: {}", error.message);
+        let failed = |error: Refused| format!("Error response from daemon: {}", error.message);
         self.start_container(id).map_err(failed)
     }
 

@@ -5,7 +5,7 @@ use super::{
     container::Container,
     containers::AnonymousVolumes,
     deployment::Deployment,
-    errors::EngineError,
+    errors::Refused,
     settings::text,
     state::World,
     values::many,
@@ -27,7 +27,7 @@ impl World {
             plain.trim_start_matches('-').to_owned()
         };
         let name = service.text("container_name").unwrap_or_else(plain);
-        let failed = |error: EngineError| {
+        let failed = |error: Refused| {
             let reason = error.message;
             format!(" Container {name}  Creating\nError response from daemon: {reason}")
         };

@@ -157,15 +157,6 @@ impl Network {
 /// The networks that every engine has.
 pub(super) const PREDEFINED: [&str; 3] = ["bridge", "host", "none"];
 
-/// A path on the host.
-#[derive(Clone, PartialEq, Eq)]
-pub enum HostPath {
-    /// A directory.
-    Directory,
-    /// A file with its content.
-    File(String),
-}
-
 /// The hash of a configuration: of its JSON, in which Go escapes these characters.
 pub fn config_hash(config: &Value) -> String {
     let mut text = config.to_string();

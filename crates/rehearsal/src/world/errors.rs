@@ -1,32 +1,45 @@
 //! The error responses of Portainer and of the engine, in their own words (M01).
 
-/// An error response of Portainer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortainerError {
+use serde::Serialize;
+
+/// An error response of Portainer or of the engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refused {
     /// The HTTP status.
+    #[serde(skip)]
     pub status: u16,
     /// `message` in the body.
     pub message: String,
-    /// `details` in the body.
+    /// `details` in the body; empty for the engine, which sends none.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub details: String,
 }
 
-impl PortainerError {
-    pub fn new(status: u16, message: &str, details: &str) -> Self {
+impl Refused {
+    /// By the engine.
+    pub fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status,
-            message: message.to_owned(),
-            details: details.to_owned(),
+            message: message.into(),
+            details: String::new(),
+        }
+    }
+
+    pub fn with_details(status: u16, message: &str, details: &str) -> Self {
+        let details = details.to_owned();
+        Self {
+            details,
+            ..Self::new(status, message)
         }
     }
 
     /// With the same text in both fields.
     pub fn same(status: u16, text: &str) -> Self {
-        Self::new(status, text, text)
+        Self::with_details(status, text, text)
     }
 
     pub fn no_record(id: &str) -> Self {
-        Self::new(
+        Self::with_details(
             404,
             "Unable to find a stack with the specified identifier inside the database",
             &format!("Object not found inside the database (bucket=stacks, key={id})"),
@@ -35,11 +48,11 @@ impl PortainerError {
 
     pub fn no_endpoint(message: &str, id: u64) -> Self {
         let details = format!("Object not found inside the database (bucket=endpoints, key={id})");
-        Self::new(404, message, &details)
+        Self::with_details(404, message, &details)
     }
 
     pub fn failed(reason: &str) -> Self {
-        Self::new(
+        Self::with_details(
             500,
             &format!("failed to deploy a stack: {reason}\n"),
             &format!("Failed to deploy a stack: {reason}\n"),
@@ -51,20 +64,8 @@ impl PortainerError {
     }
 }
 
-/// An error response of the engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineError {
-    /// The HTTP status.
-    pub status: u16,
-    /// `message` in the body.
-    pub message: String,
-}
-
-impl EngineError {
-    pub fn new(status: u16, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            message: message.into(),
-        }
+impl From<Refused> for String {
+    fn from(refused: Refused) -> Self {
+        refused.message
     }
 }

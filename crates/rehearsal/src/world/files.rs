@@ -1,6 +1,6 @@
 //! Paths on the host.
 
-use super::{entities::HostPath, state::World};
+use super::state::World;
 
 /// Paths that exist on every host and are often mounted.
 const ALWAYS: [&str; 9] = [
@@ -18,15 +18,12 @@ const ALWAYS: [&str; 9] = [
 impl World {
     /// Adds a directory to the host.
     pub(crate) fn add_directory(&mut self, path: &str) {
-        self.host
-            .entry(path.to_owned())
-            .or_insert(HostPath::Directory);
+        self.host.entry(path.to_owned()).or_default();
     }
 
     /// Adds a file to the host.
     pub(crate) fn add_file(&mut self, path: &str, text: &str) {
-        self.host
-            .insert(path.to_owned(), HostPath::File(text.to_owned()));
+        self.host.insert(path.to_owned(), Some(text.to_owned()));
     }
 
     /// Whether a path, or anything below it, exists.
@@ -41,9 +38,6 @@ impl World {
 
     /// The text of a file of the host.
     pub fn read_host(&self, path: &str) -> Option<&str> {
-        match self.host.get(path)? {
-            HostPath::File(text) => Some(text),
-            HostPath::Directory => None,
-        }
+        self.host.get(path)?.as_deref()
     }
 }

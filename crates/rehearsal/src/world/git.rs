@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     entities::fingerprint,
-    errors::PortainerError,
+    errors::Refused,
     record::Record,
     repository::{CloneError, Files, GitClone, GitSettings},
     state::World,
@@ -39,11 +39,7 @@ impl World {
 
     /// Clones the repository for a stack that is created from it. A short reference can be cloned, but its commit is not
     /// found.
-    pub(crate) fn clone_for(
-        &self,
-        record: &mut Record,
-        git: &GitSettings,
-    ) -> Result<(), PortainerError> {
+    pub(crate) fn clone_for(&self, record: &mut Record, git: &GitSettings) -> Result<(), Refused> {
         let (files, commit) = self.clone_of(git).map_err(|error| {
             let text = match error {
                 CloneError::Credential => "Invalid git credential".to_owned(),
@@ -51,7 +47,7 @@ impl World {
                     format!("unable to clone git repository: failed to clone git repository: {why}")
                 }
             };
-            PortainerError::same(500, &text)
+            Refused::same(500, &text)
         })?;
         let authentication = (!git.password.is_empty())
             .then(|| json!({ "Username": git.user, "Password": "", "GitCredentialID": 0 }));

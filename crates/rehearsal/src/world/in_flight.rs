@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::{
     clock::millis,
-    errors::PortainerError,
+    errors::Refused,
     record::{Record, Status},
     state::{Era, World},
-    work::{Accepted, Ending, InFlight, Kind, Phase, Work},
+    work::{Ending, InFlight, Kind, Phase, Work},
 };
 
 /// Between a failed `up` and its `down`, in milliseconds.
@@ -23,13 +23,11 @@ impl World {
     pub(crate) fn advance(&mut self, now: i64) {
         self.advance_requests(now);
         self.now = self.now.max(now);
-        self.finish_due_deployments();
     }
 
     /// Whether Portainer is working on a request or a deployment.
     pub fn is_busy(&self) -> bool {
-        self.records.values().any(|one| one.pending.is_some())
-            || self.in_flight.iter().any(InFlight::is_open)
+        self.in_flight.iter().any(InFlight::is_open)
     }
 
     /// Ends the current phase of each request and deployment that Portainer is working on after `time`.
@@ -37,9 +35,6 @@ impl World {
         let end = self.now.saturating_add(millis(time));
         for one in self.in_flight.iter_mut().filter(|one| one.is_open()) {
             one.until = end;
-        }
-        for pending in self.records.values_mut().flat_map(|one| &mut one.pending) {
-            pending.due = Some(end);
         }
     }
 
@@ -50,14 +45,7 @@ impl World {
     }
 
     /// The outcome of a request that has ended: the ID of its stack, or the error response. Forgets the request.
-    pub(crate) fn take_outcome(
-        &mut self,
-        accepted: Accepted,
-    ) -> Option<Result<u64, PortainerError>> {
-        let ticket = match accepted {
-            Accepted::InFlight(ticket) => ticket,
-            Accepted::Ended(id) => return Some(Ok(id)),
-        };
+    pub(crate) fn take_outcome(&mut self, ticket: u64) -> Option<Result<u64, Refused>> {
         let at = self.in_flight.iter().position(|one| one.ticket == ticket)?;
         let Phase::Ended(outcome) = self.in_flight[at].phase.clone() else {
             return None;
@@ -67,38 +55,49 @@ impl World {
     }
 
     /// Performs a change and advances the clock until it has ended. Returns the ID of its stack.
-    pub(super) fn perform(&mut self, work: Work) -> Result<u64, PortainerError> {
-        let accepted = self.begin(work, Ending::default());
+    pub(super) fn perform(&mut self, work: Work) -> Result<u64, Refused> {
+        let ticket = self.begin(work, Ending::default());
         loop {
-            if let Some(outcome) = self.take_outcome(accepted) {
+            if let Some(outcome) = self.take_outcome(ticket) {
                 return outcome;
             }
             let Some(next) = self.next_end() else {
-                return Err(PortainerError::failed("the request does not end"));
+                return Err(Refused::failed("the request does not end"));
             };
             self.advance(self.in_flight[next].until);
         }
     }
 
     /// Starts to work on a request.
-    pub(super) fn submit(&mut self, work: Work, ending: Ending) -> Accepted {
-        let ticket = self.next.ticket;
-        self.next.ticket += 1;
-        let (phase, until) = if work.kind == Kind::Delete {
-            (Phase::Down(None), self.now + ending.after)
+    pub(super) fn submit(&mut self, work: Work, ending: Ending) -> u64 {
+        let (phase, after) = if work.kind == Kind::Delete {
+            (Phase::Down(None), Some(ending.after))
         } else {
-            (Phase::Waiting, i64::MAX)
+            (Phase::Waiting, None)
         };
+        let ticket = self.work_on(work, ending, phase, after);
+        self.deploy_next();
+        self.advance_requests(self.now);
+        ticket
+    }
+
+    /// Adds a request in a phase that ends after so many milliseconds; `None` is never. Returns its ticket.
+    pub(super) fn work_on(
+        &mut self,
+        work: Work,
+        ending: Ending,
+        phase: Phase,
+        after: Option<i64>,
+    ) -> u64 {
+        self.next.ticket += 1;
         self.in_flight.push(InFlight {
-            ticket,
+            ticket: self.next.ticket,
             work,
             ending,
             phase,
-            until,
+            until: after.map_or(i64::MAX, |after| self.now + after),
         });
-        self.deploy_next();
-        self.advance_requests(self.now);
-        Accepted::InFlight(ticket)
+        self.next.ticket
     }
 
     /// Ends every phase that is over at `now`, in the order of their ends.
@@ -107,8 +106,11 @@ impl World {
         while let Some(at) = self.next_end().filter(|at| is_over(self, at)) {
             let mut one = self.in_flight.remove(at);
             self.now = self.now.max(one.until);
+            let is_answered = matches!(one.phase, Phase::Background { .. });
             self.end_phase(&mut one);
-            self.in_flight.insert(at, one);
+            if !is_answered {
+                self.in_flight.insert(at, one);
+            }
             self.deploy_next();
         }
     }
@@ -161,9 +163,22 @@ impl World {
                     record.text.clone_from(&sent.text);
                     record.clone.clone_from(&sent.clone);
                 }
-                Phase::Ended(Err(PortainerError::failed(&reason)))
+                Phase::Ended(Err(Refused::failed(&reason)))
             }
             Phase::Down(None) => Phase::Ended(self.deleted(&one.work, one.ending)),
+            // A failure undoes nothing (N06).
+            Phase::Background { is_after_error, .. } => {
+                let id = one.work.record.id;
+                if let Some(record) = self.records.get(&id).cloned() {
+                    if is_after_error {
+                        self.down_in(record.endpoint, &record.name);
+                    }
+                    let created = self.create_all(&self.deployment_of(&record));
+                    let outcome = self.started(created, one.ending.fails);
+                    self.end_deployment(id, outcome);
+                }
+                Phase::Ended(Ok(id))
+            }
             phase @ (Phase::Waiting | Phase::Ended(_)) => phase,
         };
     }
@@ -183,15 +198,13 @@ impl World {
     }
 
     /// Writes a change that succeeded to Portainer's database. Returns the ID of the stack.
-    pub(crate) fn complete(&mut self, work: &Work) -> Result<u64, PortainerError> {
+    pub(crate) fn complete(&mut self, work: &Work) -> Result<u64, Refused> {
         let mut record = work.record.clone();
         let (id, now) = (record.id, self.seconds());
         match work.kind {
             Kind::Create => record.created = now,
             Kind::Update => {
-                if !self.records.contains_key(&id) {
-                    return Err(PortainerError::no_record(&id.to_string()));
-                }
+                self.record(id)?;
                 record.updated = now;
                 record.status = Status::Active;
             }
@@ -205,14 +218,14 @@ impl World {
     }
 
     /// Ends a delete: `compose down` is over. A `down` that fails leaves the networks and the stack.
-    fn deleted(&mut self, work: &Work, ending: Ending) -> Result<u64, PortainerError> {
+    fn deleted(&mut self, work: &Work, ending: Ending) -> Result<u64, Refused> {
         let Record { name, endpoint, .. } = &work.record;
         if ending.fails {
             if self.is_here(*endpoint) {
                 self.remove_containers(name);
             }
             let network = format!("{name}_default");
-            return Err(PortainerError::failed_down(&format!(
+            return Err(Refused::failed_down(&format!(
                 "failed to remove network {network}: Error response from daemon: error while removing network: \
                  network {network} has active endpoints"
             )));

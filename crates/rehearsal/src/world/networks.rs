@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     container::{Attachment, Container},
     entities::{Network, PREDEFINED, fingerprint},
-    errors::EngineError,
+    errors::Refused,
     settings::text,
     state::World,
     values::{labels, texts},
@@ -31,19 +31,19 @@ impl World {
     }
 
     /// A network by ID or name.
-    pub(crate) fn network(&self, name: &str) -> Result<&Network, EngineError> {
+    pub(crate) fn network(&self, name: &str) -> Result<&Network, Refused> {
         let by_id = self.networks.iter().find(|one| one.id == name);
         let found = by_id.or_else(|| self.networks.iter().find(|one| one.name == name));
-        found.ok_or_else(|| EngineError::new(404, format!("network {name} not found")))
+        found.ok_or_else(|| Refused::new(404, format!("network {name} not found")))
     }
 
     /// Creates a network from the body of `POST /networks/create` and returns its ID.
-    pub(crate) fn create_network(&mut self, given: &Value) -> Result<String, EngineError> {
+    pub(crate) fn create_network(&mut self, given: &Value) -> Result<String, Refused> {
         let name = text(given, "Name");
         // Without `CheckDuplicate` a second network gets the same name.
         if given["CheckDuplicate"] == true && self.networks.iter().any(|one| one.name == name) {
             let text = format!("network with name {name} already exists");
-            return Err(EngineError::new(409, text));
+            return Err(Refused::new(409, text));
         }
         let driver = match text(given, "Driver") {
             "" => "bridge",
@@ -73,14 +73,14 @@ impl World {
     }
 
     /// Removes a network without running containers.
-    pub(crate) fn remove_network(&mut self, name: &str) -> Result<(), EngineError> {
+    pub(crate) fn remove_network(&mut self, name: &str) -> Result<(), Refused> {
         let network = self.network(name)?;
         let (id, name) = (network.id.clone(), &network.name);
         if self.on_network(&id).next().is_some() {
             let text = format!(
                 "error while removing network: network {name} id {id} has active endpoints"
             );
-            return Err(EngineError::new(403, text));
+            return Err(Refused::new(403, text));
         }
         self.networks.retain(|one| one.id != id);
         Ok(())
@@ -101,7 +101,7 @@ impl World {
         network: &str,
         container: &str,
         given: &Value,
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), Refused> {
         let network = self.network(network)?;
         let mut container = self.find(container)?.clone();
         let mut attachment = Attachment::given(given);
@@ -115,13 +115,13 @@ impl World {
     }
 
     /// Joins a starting container to all its networks.
-    pub(super) fn join_all(&self, container: &mut Container) -> Result<(), EngineError> {
+    pub(super) fn join_all(&self, container: &mut Container) -> Result<(), Refused> {
         let mode = text(&container.host_config, "NetworkMode");
         if let Some(other) = mode.strip_prefix("container:") {
             let other = self.find(other)?;
             if !other.is_running() {
                 let text = "cannot join network of a non running container:";
-                return Err(EngineError::new(409, format!("{text} {}", other.id)));
+                return Err(Refused::new(409, format!("{text} {}", other.id)));
             }
             container.config["Hostname"] = other.config["Hostname"].clone();
         }

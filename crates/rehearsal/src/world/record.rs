@@ -44,20 +44,6 @@ pub struct Record {
     pub lost_workflow: bool,
     /// The text before the update that is being deployed. A failure brings it back (N15).
     pub(super) before: Option<String>,
-    pub(super) pending: Option<Pending>,
-}
-
-/// A deployment in progress.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pending {
-    /// The number of polls until it finishes; `u32::MAX` is never.
-    pub polls: u32,
-    /// When it finishes without being polled, in milliseconds since 1970.
-    pub due: Option<i64>,
-    /// Whether `down` runs first (N07).
-    pub down_first: bool,
-    /// Whether it fails, whatever it deploys.
-    pub fails: bool,
 }
 
 /// A variable of a stack.

@@ -9,20 +9,10 @@ use super::{
 };
 
 /// The `VOLUME`s of well-known images.
-const IMAGE_VOLUMES: [(&str, &str); 12] = [
-    ("influxdb", "/var/lib/influxdb"),
-    ("mariadb", "/var/lib/mysql"),
-    ("mongo", "/data/configdb"),
-    ("mongo", "/data/db"),
-    ("mysql", "/var/lib/mysql"),
-    ("nextcloud", "/var/www/html"),
-    ("postgres", "/var/lib/postgresql/data"),
-    ("rabbitmq", "/var/lib/rabbitmq"),
-    ("redis", "/data"),
-    ("registry", "/var/lib/registry"),
-    ("valkey", "/data"),
-    ("wordpress", "/var/www/html"),
-];
+const IMAGE_VOLUMES: &str = "influxdb:/var/lib/influxdb mariadb:/var/lib/mysql mongo:/data/configdb mongo:/data/db \
+                             mysql:/var/lib/mysql nextcloud:/var/www/html postgres:/var/lib/postgresql/data \
+                             rabbitmq:/var/lib/rabbitmq redis:/data registry:/var/lib/registry valkey:/data \
+                             wordpress:/var/www/html";
 
 impl World {
     /// An empty Portainer with one environment, `local` (ID 1), which is this host's engine.
@@ -32,7 +22,8 @@ impl World {
         let engine = Engine::default();
         let local = Endpoint::new("local", &engine.id);
         let mut image_volumes = BTreeMap::<String, Vec<String>>::new();
-        for (image, target) in IMAGE_VOLUMES {
+        let volumes = IMAGE_VOLUMES.split(' ');
+        for (image, target) in volumes.filter_map(|volume| volume.split_once(':')) {
             let targets = image_volumes.entry(image.to_owned()).or_default();
             targets.push(target.to_owned());
         }

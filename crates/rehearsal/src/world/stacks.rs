@@ -5,11 +5,11 @@ use super::{
     containers::AnonymousVolumes,
     deployment::Deployment,
     entities::{ApiKey, Role},
-    errors::PortainerError,
-    record::{DeploymentNote, Pending, Record, ResourceControl, Status, Variable},
+    errors::Refused,
+    record::{DeploymentNote, Record, ResourceControl, Status, Variable},
     repository::Files,
     state::{Era, World},
-    work::{Accepted, Ending, Kind, Work},
+    work::{Ending, InFlight, Kind, Phase, Work},
 };
 
 /// The stack name as Portainer normalizes it (M02).
@@ -29,9 +29,9 @@ impl World {
     }
 
     /// Fails if the environment does not exist, or if the user may not use it.
-    pub(crate) fn check_access(&self, endpoint: u64, user: &ApiKey) -> Result<(), PortainerError> {
+    pub(crate) fn check_access(&self, endpoint: u64, user: &ApiKey) -> Result<(), Refused> {
         let Some(environment) = self.endpoints.get(&endpoint) else {
-            return Err(PortainerError::no_endpoint(
+            return Err(Refused::no_endpoint(
                 "Unable to find an environment with the specified identifier inside the database",
                 endpoint,
             ));
@@ -39,7 +39,7 @@ impl World {
         if environment.restricted && user.role != Role::Administrator {
             let message = "Permission denied to access environment";
             let details = "Access denied to environment";
-            return Err(PortainerError::new(403, message, details));
+            return Err(Refused::with_details(403, message, details));
         }
         Ok(())
     }
@@ -50,12 +50,12 @@ impl World {
         endpoint: u64,
         user: &ApiKey,
         action: &str,
-    ) -> Result<(), PortainerError> {
+    ) -> Result<(), Refused> {
         let environment = self.endpoints.get(&endpoint);
         let forbidden = environment.is_some_and(|one| one.forbids_stacks);
         if forbidden && user.role != Role::Administrator {
             let message = format!("{action} is disabled for non-admin users");
-            return Err(PortainerError::same(403, &message));
+            return Err(Refused::same(403, &message));
         }
         Ok(())
     }
@@ -77,7 +77,7 @@ impl World {
         text: String,
         env: Option<Vec<Variable>>,
         user: &str,
-    ) -> Result<u64, PortainerError> {
+    ) -> Result<u64, Refused> {
         let mut work = self.prepare_create(endpoint, name, user)?;
         (work.record.text, work.record.env) = (text, env);
         self.perform(work)
@@ -89,7 +89,7 @@ impl World {
         endpoint: u64,
         name: &str,
         user: &str,
-    ) -> Result<Work, PortainerError> {
+    ) -> Result<Work, Refused> {
         let name = normalize(name);
         // M20
         let mut same = self.records.values().filter(|one| one.name == name);
@@ -98,7 +98,7 @@ impl World {
             || (self.era != Era::Async && has_containers && same.next().is_some());
         if is_taken {
             let text = format!("A stack with the normalized name '{name}' already exists");
-            return Err(PortainerError::same(409, &text));
+            return Err(Refused::same(409, &text));
         }
         let record = self.new_record(&name, endpoint, user);
         let kind = Kind::Create;
@@ -114,7 +114,7 @@ impl World {
         id: u64,
         text: String,
         env: Option<Vec<Variable>>,
-    ) -> Result<(), PortainerError> {
+    ) -> Result<(), Refused> {
         let mut work = self.prepare(id, None, Kind::Update)?;
         (work.record.text, work.record.env) = (text, env);
         self.perform(work).map(|_| ())
@@ -124,9 +124,15 @@ impl World {
     ///
     /// # Errors
     /// The error response of Portainer.
-    pub fn delete(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
+    pub fn delete(&mut self, id: u64, endpoint: u64) -> Result<(), Refused> {
         let work = self.prepare(id, Some(endpoint), Kind::Delete)?;
         self.perform(work).map(|_| ())
+    }
+
+    /// A stack by its ID.
+    pub(crate) fn record(&self, id: u64) -> Result<&Record, Refused> {
+        let missing = || Refused::no_record(&id.to_string());
+        self.records.get(&id).ok_or_else(missing)
     }
 
     /// Checks a request to update or delete a stack.
@@ -135,49 +141,41 @@ impl World {
         id: u64,
         endpoint: Option<u64>,
         kind: Kind,
-    ) -> Result<Work, PortainerError> {
-        let missing = || PortainerError::no_record(&id.to_string());
-        let mut record = self.records.get(&id).ok_or_else(missing)?.clone();
+    ) -> Result<Work, Refused> {
+        let mut record = self.record(id)?.clone();
         record.endpoint = endpoint.unwrap_or(record.endpoint);
         if !self.endpoints.contains_key(&record.endpoint) {
             let message = "Unable to find the endpoint associated to the stack inside the database";
-            return Err(PortainerError::no_endpoint(message, record.endpoint));
+            return Err(Refused::no_endpoint(message, record.endpoint));
         }
         if record.status == Status::Deploying {
-            return Err(PortainerError::same(
-                409,
-                "The stack deployment is in progress",
-            ));
+            return Err(Refused::same(409, "The stack deployment is in progress"));
         }
         Ok(Work { kind, record })
     }
 
-    /// Starts to work on a request.
+    /// Starts to work on a request. Returns its ticket.
     ///
     /// The old Portainer runs `compose up` first and keeps a new stack only if that succeeds (M05, M06). The newer one
     /// deploys in the background (N01, N06).
-    pub(crate) fn begin(&mut self, work: Work, ending: Ending) -> Accepted {
+    pub(crate) fn begin(&mut self, work: Work, ending: Ending) -> u64 {
         if self.era != Era::Async || work.kind == Kind::Delete {
             return self.submit(work, ending);
         }
-        let down_first = self.store_deploying(&work);
+        let is_after_error = self.store_deploying(&work);
         // An ending that is not the default decides when the deployment finishes.
-        let (polls, due) = if ending == Ending::default() {
-            let due = self.deploy_millis.map(|millis| self.now + millis);
-            (self.deploy_polls, due)
+        let (polls, after) = if ending == Ending::default() {
+            (self.deploy_polls, self.deploy_millis)
         } else {
-            (u32::MAX, Some(self.now + ending.after))
+            (u32::MAX, Some(ending.after))
         };
         let id = work.record.id;
-        if let Some(record) = self.records.get_mut(&id) {
-            record.pending = Some(Pending {
-                polls,
-                due,
-                down_first,
-                fails: ending.fails,
-            });
-        }
-        Accepted::Ended(id)
+        let phase = Phase::Background {
+            polls,
+            is_after_error,
+        };
+        self.work_on(work.clone(), ending, phase, after);
+        self.work_on(work, ending, Phase::Ended(Ok(id)), None)
     }
 
     /// Stores a stack whose deployment [`Self::end_deployment`] ends. Returns whether it was in error: then `down` comes
@@ -226,11 +224,11 @@ impl World {
     ///
     /// # Errors
     /// The error response of Portainer.
-    pub fn stop(&mut self, id: u64, endpoint: u64) -> Result<(), PortainerError> {
-        let missing = || PortainerError::no_record(&id.to_string());
+    pub fn stop(&mut self, id: u64, endpoint: u64) -> Result<(), Refused> {
+        let missing = || Refused::no_record(&id.to_string());
         let record = self.records.get_mut(&id).ok_or_else(missing)?;
         if record.status == Status::Inactive {
-            return Err(PortainerError::same(400, "Stack is already inactive"));
+            return Err(Refused::same(400, "Stack is already inactive"));
         }
         record.status = Status::Inactive;
         let name = record.name.clone();
@@ -240,38 +238,27 @@ impl World {
 
     /// Reads a stack. A deployment in progress advances by one poll (N01).
     pub(crate) fn poll(&mut self, id: u64) {
-        let record = self.records.get_mut(&id);
-        match record.and_then(|record| record.pending.as_mut()) {
-            Some(Pending { polls: 0, .. }) => self.finish_deployment(id),
-            Some(pending) if pending.polls != u32::MAX => pending.polls -= 1,
+        match self.deploying(id).map(|work| &mut work.phase) {
+            Some(Phase::Background { polls: 0, .. }) => self.finish_deployment(id),
+            Some(Phase::Background { polls, .. }) if *polls != u32::MAX => *polls -= 1,
             _ => {}
         }
     }
 
-    /// Finishes every deployment that is due.
-    pub(super) fn finish_due_deployments(&mut self) {
+    /// Finishes a deployment in progress: this is when containers change.
+    pub fn finish_deployment(&mut self, id: u64) {
         let now = self.now;
-        let due = |record: &Record| record.pending.as_ref()?.due;
-        let all = self.records.values();
-        let ids = all.filter(|one| due(one).is_some_and(|due| due <= now));
-        for id in ids.map(|record| record.id).collect::<Vec<_>>() {
-            self.finish_deployment(id);
+        if let Some(work) = self.deploying(id) {
+            work.until = now;
+            self.advance_requests(now);
         }
     }
 
-    /// Finishes a deployment in progress: this is when containers change. A failure undoes nothing (N06).
-    pub fn finish_deployment(&mut self, id: u64) {
-        if let Some(record) = self.records.get_mut(&id)
-            && let Some(pending) = record.pending.take()
-        {
-            let record = record.clone();
-            if pending.down_first {
-                self.down_in(record.endpoint, &record.name);
-            }
-            let created = self.create_all(&self.deployment_of(&record));
-            let outcome = self.started(created, pending.fails);
-            self.end_deployment(id, outcome);
-        }
+    /// The deployment of a stack in the background.
+    fn deploying(&mut self, id: u64) -> Option<&mut InFlight> {
+        let mut all = self.in_flight.iter_mut();
+        let is_background = |work: &InFlight| matches!(work.phase, Phase::Background { .. });
+        all.find(|work| work.work.record.id == id && is_background(work))
     }
 
     /// The deployment of a stack: its directory contains only the Compose file and `stack.env` (M07, M11), or a clone. There,

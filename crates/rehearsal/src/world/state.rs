@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{
     container::Container,
-    entities::{ApiKey, Endpoint, Engine, HostPath, Image, Network, Role, Volume, fingerprint},
-    errors::EngineError,
+    entities::{ApiKey, Endpoint, Engine, Image, Network, Role, Volume, fingerprint},
+    errors::Refused,
     events::Event,
     record::{Record, ResourceControl},
     repository::{Fetch, GitRepository},
@@ -80,8 +80,8 @@ pub struct World {
     pub volumes: Vec<Volume>,
     /// The networks of this host's engine.
     pub networks: Vec<Network>,
-    /// The paths that exist on the host. A bind mount needs one of them.
-    pub host: BTreeMap<String, HostPath>,
+    /// The paths that exist on the host, and the text of each that is a file. A bind mount needs one of them.
+    pub host: BTreeMap<String, Option<String>>,
     /// The images on the host, by ID.
     pub images: BTreeMap<String, Image>,
     /// Images that no registry serves.
@@ -164,20 +164,20 @@ impl World {
     }
 
     /// A container by ID, name or the beginning of its ID.
-    pub(crate) fn find(&self, name: &str) -> Result<&Container, EngineError> {
+    pub(crate) fn find(&self, name: &str) -> Result<&Container, Refused> {
         let plain = name.trim_start_matches('/');
         let exact = |one: &&Container| one.id == plain || one.name == plain;
         let begins = |one: &&Container| !plain.is_empty() && one.id.starts_with(plain);
         let all = || self.containers.values();
         let found = all().find(exact).or_else(|| all().find(begins));
-        found.ok_or_else(|| EngineError::new(404, format!("No such container: {name}")))
+        found.ok_or_else(|| Refused::new(404, format!("No such container: {name}")))
     }
 
     /// The same, to change it.
-    pub(crate) fn find_mut(&mut self, name: &str) -> Result<&mut Container, EngineError> {
+    pub(crate) fn find_mut(&mut self, name: &str) -> Result<&mut Container, Refused> {
         let id = self.find(name)?.id.clone();
         let found = self.containers.get_mut(&id);
-        found.ok_or_else(|| EngineError::new(404, format!("No such container: {name}")))
+        found.ok_or_else(|| Refused::new(404, format!("No such container: {name}")))
     }
 
     /// A volume by name.

@@ -1,6 +1,6 @@
 //! Volumes, and the mounts of a container by the rules of the engine.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use composefile::services::{self, MountSpec};
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::{
     container::{Mount, MountType},
     entities::Volume,
-    errors::EngineError,
+    errors::Refused,
     settings::text,
     state::World,
-    values::{labels, texts},
+    values::{entries, labels, many, texts},
 };
 
 impl World {
@@ -47,75 +47,70 @@ impl World {
         &mut self,
         config: &Value,
         host: &Value,
-    ) -> Result<Vec<Mount>, EngineError> {
-        let own = self.own_mounts(host)?;
-        let targets = own.iter().map(|one| one.target.clone());
-        let mut taken = targets.collect::<BTreeSet<_>>();
+    ) -> Result<Vec<Mount>, Refused> {
+        let short = texts(&host["Binds"]).into_iter().map(|bind| in_long(&bind));
+        let long = many(&host["Mounts"]).iter().cloned().map(Ok);
+        let mut wanted = short.chain(long).collect::<Result<Vec<_>, _>>()?;
         let mut mounts = self.mounts_from(host)?;
-        mounts.retain(|mount| !taken.contains(&mount.target));
-        taken.extend(mounts.iter().map(|mount| mount.target.clone()));
-        let tmpfs = host.get("Tmpfs").and_then(Value::as_object);
-        taken.extend(tmpfs.into_iter().flatten().map(|(path, _)| path.clone()));
-        let declared = config.get("Volumes").and_then(Value::as_object);
-        let others = declared
-            .into_iter()
-            .flatten()
-            .filter(|(target, _)| !taken.contains(*target))
-            .map(|(target, _)| Mount::new(MountType::Volume, target));
-        for mut mount in own.into_iter().chain(others) {
-            if mount.kind == MountType::Volume {
-                mount.own = mount.name.is_none();
-                let request = volume_request(host, &mount);
-                mount.uses(self.create_volume(&request));
+        mounts.retain(|mount| wanted.iter().all(|own| own["Target"] != *mount.target));
+        for (target, _) in entries(&config["Volumes"]) {
+            let is_taken = host["Tmpfs"].get(target).is_some()
+                || wanted.iter().any(|own| own["Target"] == *target)
+                || mounts.iter().any(|mount| mount.target == *target);
+            if !is_taken {
+                wanted.push(json!({ "Type": "volume", "Target": target }));
             }
-            mounts.push(mount);
+        }
+        for given in &wanted {
+            mounts.push(self.mount(given)?);
         }
         Ok(mounts)
     }
 
-    /// The mounts in `Binds` and `Mounts`.
-    fn own_mounts(&mut self, host: &Value) -> Result<Vec<Mount>, EngineError> {
-        let binds = texts(&host["Binds"]);
-        let short = binds.iter().map(|bind| short_mount(bind));
-        let mounts = host["Mounts"].as_array().into_iter().flatten();
-        let long = mounts.map(|mount| self.long_mount(mount));
-        let found = short.chain(long).collect::<Result<Vec<_>, _>>()?;
-        for mount in &found {
-            // The engine creates a missing source in short syntax.
-            if mount.kind == MountType::Bind && !self.has_path(&mount.source) {
-                self.add_directory(&mount.source);
-            }
-        }
-        Ok(found)
-    }
-
-    fn long_mount(&self, given: &Value) -> Result<Mount, EngineError> {
+    /// A mount of a request in the long form.
+    fn mount(&mut self, given: &Value) -> Result<Mount, Refused> {
         let source = text(given, "Source");
-        let kind = match text(given, "Type") {
-            "bind" => MountType::Bind,
-            "tmpfs" => MountType::Tmpfs,
-            _ => MountType::Volume,
+        let mut mount = Mount {
+            target: text(given, "Target").to_owned(),
+            writable: given["ReadOnly"] != true,
+            ..Mount::default()
         };
-        let mut mount = Mount::new(kind, text(given, "Target"));
-        mount.writable = given["ReadOnly"] != true;
-        match kind {
-            MountType::Bind if !self.has_path(source) => {
-                return Err(EngineError::new(
-                    400,
-                    format!(
-                        "invalid mount config for type \"bind\": bind source path does not exist: {source}"
-                    ),
-                ));
+        match text(given, "Type") {
+            "bind" => {
+                if !self.has_path(source) {
+                    if given["BindOptions"]["CreateMountpoint"] != true {
+                        return Err(Refused::new(
+                            400,
+                            format!(
+                                "invalid mount config for type \"bind\": bind source path does not exist: {source}"
+                            ),
+                        ));
+                    }
+                    self.add_directory(source);
+                }
+                mount.kind = MountType::Bind;
+                source.clone_into(&mut mount.source);
             }
-            MountType::Bind => source.clone_into(&mut mount.source),
-            MountType::Volume if !source.is_empty() => mount.name = Some(source.to_owned()),
-            MountType::Volume | MountType::Tmpfs => {}
+            "tmpfs" => mount.kind = MountType::Tmpfs,
+            _ => {
+                let options = &given["VolumeOptions"];
+                let volume = self.create_volume(&json!({
+                    "Name": source,
+                    "DriverOpts": options["DriverConfig"]["Options"],
+                    "Labels": options["Labels"],
+                }));
+                let name = &volume.name;
+                mount.own = source.is_empty();
+                mount.anonymous = name.len() == 64 && name.chars().all(|c| c.is_ascii_hexdigit());
+                mount.name = Some(name.clone());
+                mount.source.clone_from(&volume.mountpoint);
+            }
         }
         Ok(mount)
     }
 
     /// The mounts of the containers in `VolumesFrom`.
-    fn mounts_from(&self, host: &Value) -> Result<Vec<Mount>, EngineError> {
+    fn mounts_from(&self, host: &Value) -> Result<Vec<Mount>, Refused> {
         let mut found = BTreeMap::new();
         for from in texts(&host["VolumesFrom"]) {
             let (name, mode) = from.split_once(':').unwrap_or((&from, ""));
@@ -132,55 +127,24 @@ impl World {
     }
 }
 
-impl Mount {
-    fn new(kind: MountType, target: &str) -> Self {
-        Self {
-            kind,
-            target: target.to_owned(),
-            writable: true,
-            ..Self::default()
-        }
-    }
-
-    fn uses(&mut self, volume: &Volume) {
-        let name = &volume.name;
-        self.anonymous = name.len() == 64 && name.chars().all(|c| c.is_ascii_hexdigit());
-        self.name = Some(name.clone());
-        self.source.clone_from(&volume.mountpoint);
-    }
-}
-
-/// `source:target[:options]`
-fn short_mount(bind: &str) -> Result<Mount, EngineError> {
+/// The long form of `source:target[:options]`, of which the engine creates a missing source.
+fn in_long(bind: &str) -> Result<Value, Refused> {
     let given = MountSpec::parse(bind).and_then(|spec| Some((spec, spec.source?)));
     let Some((spec, source)) = given else {
         let message = format!("invalid volume specification: '{bind}'");
-        return Err(EngineError::new(400, message));
+        return Err(Refused::new(400, message));
     };
-    let mut mount = Mount::new(MountType::Volume, spec.target);
-    mount.writable = !is_read_only(spec.options.unwrap_or_default());
-    if spec.kind == services::MountType::Bind {
-        mount.kind = MountType::Bind;
-        source.clone_into(&mut mount.source);
-    } else {
-        mount.name = Some(source.to_owned());
-    }
-    Ok(mount)
+    let is_bind = spec.kind == services::MountType::Bind;
+    Ok(json!({
+        "Type": if is_bind { "bind" } else { "volume" },
+        "Source": source,
+        "Target": spec.target,
+        "ReadOnly": is_read_only(spec.options.unwrap_or_default()),
+        "BindOptions": { "CreateMountpoint": true },
+    }))
 }
 
 /// Whether the options of a mount make it read-only.
-pub(super) fn is_read_only(options: &str) -> bool {
+fn is_read_only(options: &str) -> bool {
     options.split(',').any(|option| option == "ro")
-}
-
-/// The body that creates the volume for a mount.
-fn volume_request(host: &Value, mount: &Mount) -> Value {
-    let mut long = host["Mounts"].as_array().into_iter().flatten();
-    let of_mount = long.find(|one| text(one, "Target") == mount.target);
-    let options = of_mount.map_or(&Value::Null, |one| &one["VolumeOptions"]);
-    json!({
-        "Name": mount.name,
-        "DriverOpts": options["DriverConfig"]["Options"],
-        "Labels": options["Labels"],
-    })
 }

@@ -1,6 +1,6 @@
 //! The work of a request: what it changes, and the phases that it goes through.
 
-use super::{errors::PortainerError, record::Record};
+use super::{errors::Refused, record::Record};
 
 /// When and how a create, update or delete ends. The default is an immediate success.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -11,15 +11,6 @@ pub(crate) struct Ending {
     pub fails: bool,
     /// Whether nobody waits for it.
     pub is_unattended: bool,
-}
-
-/// A request that was accepted.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Accepted {
-    /// Portainer works on it; its ticket.
-    InFlight(u64),
-    /// It has ended, because its deployment runs in the background (N01); the ID of its stack.
-    Ended(u64),
 }
 
 /// The change that a request makes.
@@ -53,6 +44,9 @@ pub(super) struct InFlight {
 pub(super) enum Phase {
     /// The deployment of another stack comes first: Portainer deploys one at a time.
     Waiting,
+    /// It is answered, and deploys at its end (N01): after so many polls, if it is not due before. If the stack was in
+    /// error, `compose down` comes first (N07).
+    Background { polls: u32, is_after_error: bool },
     /// `compose up` runs: the containers that it starts at its end, or the reason why it fails then.
     Up(Result<Vec<String>, String>),
     /// `compose up` failed for this reason, and `compose down` follows.
@@ -60,7 +54,7 @@ pub(super) enum Phase {
     /// `compose down` runs; after a failed `up`, with its reason.
     Down(Option<String>),
     /// The ID of the stack, or the error response.
-    Ended(Result<u64, PortainerError>),
+    Ended(Result<u64, Refused>),
 }
 
 impl InFlight {
@@ -85,7 +79,7 @@ impl InFlight {
             Phase::Down(_) => Some(format!(
                 "docker-compose --project-name {name} down --remove-orphans"
             )),
-            Phase::Waiting | Phase::Gap(_) | Phase::Ended(_) => None,
+            _ => None,
         }
     }
 }
