@@ -118,12 +118,16 @@ fn b35_an_adoption_behind_an_impatient_gateway_is_awaited() {
 fn b35_nothing_is_restored_beside_portainers_own_deployment() {
     for era in ERAS {
         let bench = edited(era);
-        let before = bench.container("web-a-1").env;
+        let before = bench.container("web-a-1").config["Env"].clone();
         bench.once(Call::Create, impatient(Duration::from_millis(300), true));
         let run = bench
             .fails("adopt web --wait 2s --yes", "was restored")
             .hides("is unknown, so");
-        assert_eq!(bench.container("web-a-1").env, before, "{run:?}");
+        assert_eq!(
+            bench.container("web-a-1").config["Env"].clone(),
+            before,
+            "{run:?}"
+        );
         assert!(!bench.world(|world| world.is_busy()));
         bench.rehearsal.skip(Duration::from_mins(1));
         assert_eq!(bench.containers("web").len(), 1);

@@ -520,7 +520,10 @@ fn b22_a_variable_that_an_adoption_kept_is_not_dropped_by_the_next_one() {
     for is_killed in [false, true] {
         let text = "services:\n  a:\n    image: x:1\n    volumes: [/cache]\n    environment: [B]\n";
         let bench = Bench::web(text);
-        bench.change_container("web-a-1", |one| one.env.push("B=other-shell".to_owned()));
+        bench.change_container("web-a-1", |one| {
+            let variables = one.config["Env"].as_array_mut();
+            variables.expect("a list").push("B=other-shell".into());
+        });
         let first = format!("{ADOPT} --yes --keep-variables");
         if is_killed {
             killed_at(Call::Create, &bench, &first, FaultKind::HangAfter, || {});

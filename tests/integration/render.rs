@@ -239,7 +239,10 @@ const ANONYMOUS: &str = "services:\n  a:\n    image: x:1\n    volumes: [/cache]\
 fn adopt_shows_what_adopt_sends_because_of_what_runs() {
     for flags in ["", "--keep-variables"] {
         let bench = Bench::web(&format!("{ANONYMOUS}    environment: [B]\n"));
-        bench.change_container("web-a-1", |one| one.env.push("B=other-shell".to_owned()));
+        bench.change_container("web-a-1", |one| {
+            let variables = one.config["Env"].as_array_mut();
+            variables.expect("a list").push("B=other-shell".into());
+        });
         let render = format!("render web --as adopt --reveal {flags}");
         let rendered = bench.without_key(&render).code(0);
         assert!(bench.nothing_was_changed());

@@ -13,7 +13,7 @@ use super::{
     faults::Call,
     http::{JSON, Response, TEXT},
     request::{Request, decode},
-    world::{AnonymousVolumes, Event, Refused, World, tagged, texts},
+    world::{self, AnonymousVolumes, Refused, World, tagged, texts},
 };
 
 /// The process ID on the host of a container's first process.
@@ -46,9 +46,11 @@ fn check_version(world: &World, version: Option<&str>) -> Result<(), Refused> {
         return Ok(());
     };
     let number = |text: &str| {
-        let (major, minor) = text.split_once('.')?;
-        Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+        text.split('.')
+            .map(str::parse)
+            .collect::<Result<Vec<u32>, _>>()
     };
+    let number = |text: &str| number(text).unwrap_or_default();
     let (min, max) = (&world.engine.min_api, &world.engine.api);
     let problem = if number(version) < number(min) {
         format!(
@@ -191,20 +193,11 @@ fn events(world: &World, request: &Request) -> String {
         time("until").unwrap_or(i64::MAX),
     );
     let wanted = labels(request);
-    let is_wanted = |one: &&Event| (since..=until).contains(&one.at) && wanted(&one.labels);
-    let found = world.events.iter().filter(is_wanted);
-    let lines = found.map(|event| {
-        let mut attributes = event.labels.clone();
-        attributes.insert("name".to_owned(), event.name.clone());
-        let shown = json!({
-            "Type": "container",
-            "Action": event.action,
-            "Actor": { "ID": event.id, "Attributes": attributes },
-            "time": event.at / 1000,
-            "timeNano": event.at * 1_000_000,
-        });
-        format!("{shown}\n")
+    let found = world.events.iter().filter(|event| {
+        let at = event["timeNano"].as_i64().unwrap_or_default() / 1_000_000;
+        (since..=until).contains(&at) && wanted(&world::labels(&event["Actor"]["Attributes"]))
     });
+    let lines = found.map(|event| format!("{event}\n"));
     lines.collect()
 }
 

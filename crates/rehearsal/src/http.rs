@@ -83,10 +83,10 @@ impl Response {
     }
 
     pub fn no_content() -> Self {
+        let headers = Vec::new();
         Self {
-            status: 204,
-            headers: Vec::new(),
-            body: Vec::new(),
+            headers,
+            ..Self::new(204, TEXT, "")
         }
     }
 

@@ -41,9 +41,9 @@ pub use self::{
     faults::{Call, FaultKind, Faults, Peer, Rule},
     request::Request,
     world::{
-        Action, COMPOSE_VERSION, CloneError, ComposeFiles, Container, Era, Event, Fetch, Files,
-        GitClone, GitRepository, GitSettings, Health, Record, ResourceControl, Status, Variable,
-        World, config_hash, config_of_files,
+        COMPOSE_VERSION, CloneError, ComposeFiles, Container, Era, Fetch, Files, GitClone,
+        GitRepository, GitSettings, Health, Record, ResourceControl, Status, Variable, World,
+        config_hash, config_of_files,
     },
 };
 

@@ -122,17 +122,8 @@ struct Payload {
     stack_file_content: String,
     env: Option<Vec<Variable>>,
     prune: bool,
-    #[serde(rename = "repositoryURL")]
-    url: String,
-    repository_reference_name: String,
-    compose_file: String,
-    additional_files: Option<Vec<String>>,
     auto_update: Option<Value>,
     repository_authentication: bool,
-    repository_username: String,
-    repository_password: String,
-    #[serde(rename = "tlsskipVerify")]
-    skips_tls: bool,
 }
 
 /// The checked change of a create, update or delete.
@@ -280,9 +271,8 @@ fn filter(request: &Request) -> Result<Option<u64>, Refused> {
     }
     let given = request.query("filters");
     let filters = given.map(|text| serde_json::from_str::<Filters>(&text));
-    let wanted = filters.transpose().map_err(|error| {
-        Refused::with_details(400, "Invalid query parameter: filters", &error.to_string())
-    })?;
+    let wanted = filters.transpose();
+    let wanted = wanted.map_err(|error| invalid_query("filters", &error.to_string()))?;
     Ok(wanted.map(|filters| filters.endpoint))
 }
 
@@ -362,16 +352,17 @@ fn payload<'b, T: Deserialize<'b>>(request: &'b Request) -> Result<T, Refused> {
 }
 
 fn number(request: &Request, name: &str) -> Result<Option<u64>, Refused> {
-    let number = request.query(name).map(|text| text.parse());
-    number.transpose().map_err(|_| {
-        let message = format!("Invalid query parameter: {name}");
-        Refused::with_details(400, &message, "Invalid query parameter")
-    })
+    let number = request.query(name).map(|text| text.parse()).transpose();
+    number.map_err(|_| invalid_query(name, "Invalid query parameter"))
 }
 
 fn missing_endpoint() -> Refused {
-    let message = "Invalid query parameter: endpointId";
-    Refused::with_details(400, message, "Missing query parameter")
+    invalid_query("endpointId", "Missing query parameter")
+}
+
+fn invalid_query(name: &str, details: &str) -> Refused {
+    let message = format!("Invalid query parameter: {name}");
+    Refused::with_details(400, &message, details)
 }
 
 fn denied() -> Refused {

@@ -243,19 +243,8 @@ fn damaged(response: Response, fault: Option<&FaultKind>) -> Option<Response> {
     }
 }
 
-fn failure(status: u16, body: &[u8]) -> Response {
-    let mut response = typed(status, body);
-    if body.starts_with(b"<") {
-        response.headers.push(("Server", "gateway/1.0".to_owned()));
-    }
-    if (300..400).contains(&status) {
-        response.headers.push(("Location", "/login".to_owned()));
-    }
-    response
-}
-
 /// A response whose content type follows from its body.
-fn typed(status: u16, body: &[u8]) -> Response {
+fn failure(status: u16, body: &[u8]) -> Response {
     if status == 204 {
         return Response::no_content();
     }
@@ -264,7 +253,14 @@ fn typed(status: u16, body: &[u8]) -> Response {
         Some(b'{' | b'[') => JSON,
         _ => TEXT,
     };
-    Response::new(status, content_type, body)
+    let mut response = Response::new(status, content_type, body);
+    if body.starts_with(b"<") {
+        response.headers.push(("Server", "gateway/1.0".to_owned()));
+    }
+    if (300..400).contains(&status) {
+        response.headers.push(("Location", "/login".to_owned()));
+    }
+    response
 }
 
 fn ending(fault: Option<&FaultKind>) -> Ending {

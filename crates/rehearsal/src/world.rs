@@ -11,7 +11,7 @@
 //! | Portainer | `stacks`, `in_flight`, `by_hand`, `git` |
 //! | Compose | `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `compose_files`, `merge`, `canonical`, `ports`, `typed`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
-//! | state | `state`, `clock`, `work`, `container`, `events`, `entities`, `record`, `repository`, `errors` |
+//! | state | `state`, `clock`, `work`, `container`, `entities`, `record`, `repository`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
 mod body;
@@ -26,7 +26,6 @@ mod create;
 mod deployment;
 mod entities;
 mod errors;
-mod events;
 mod files;
 mod git;
 mod images;
@@ -53,7 +52,7 @@ pub(crate) use self::{
     entities::{ApiKey, Endpoint, Network, Role},
     errors::Refused,
     images::tagged,
-    values::texts,
+    values::{labels, texts},
     work::{Ending, Kind, Work},
 };
 pub use self::{
@@ -61,7 +60,6 @@ pub use self::{
     container::Container,
     deployment::COMPOSE_VERSION,
     entities::config_hash,
-    events::{Action, Event},
     record::{Record, ResourceControl, Status, Variable},
     repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},
     resolve::config_of_files,

@@ -76,7 +76,6 @@ pub(super) fn listed(world: &World, container: &Container) -> Value {
 /// `/containers/<id>/json`
 pub(super) fn inspected(world: &World, container: &Container) -> Value {
     let mut config = container.config.clone();
-    config["Env"] = json!(container.env);
     config["Labels"] = json!(container.labels);
     let command = container.command.split_first();
     let health = container

@@ -55,27 +55,19 @@ pub(super) fn prepared(
     request: &Request,
 ) -> Result<Work, Refused> {
     let given = payload::<Payload>(request)?;
+    let mut settings = payload::<GitSettings>(request)?;
     if given.name.is_empty() {
         return Err(invalid("Invalid stack name"));
     }
-    check_url(&given.url)?;
-    if given.repository_authentication && given.repository_password.is_empty() {
+    check_url(&settings.url)?;
+    if !given.repository_authentication {
+        settings.password.clear();
+    } else if settings.password.is_empty() {
         let what = "Invalid repository credentials. Password must be specified when authentication is enabled";
         return Err(invalid(what));
     }
     let mut work = world.prepare_create(endpoint, &given.name, user)?;
     work.record.env = given.env;
-    let password = given.repository_authentication;
-    let password = password.then_some(given.repository_password);
-    let settings = GitSettings {
-        url: given.url,
-        reference: given.repository_reference_name,
-        entry: given.compose_file,
-        additional: given.additional_files.unwrap_or_default(),
-        user: given.repository_username,
-        password: password.unwrap_or_default(),
-        skips_tls: given.skips_tls,
-    };
     let cloned = world.clone_for(&mut work.record, &settings);
     cloned.map_err(|error| match world.era {
         // N27
@@ -106,13 +98,16 @@ pub(super) fn redeployed(
         return Err(Refused::same(400, "Stack is not created from git"));
     };
     let given = payload::<Payload>(request)?;
-    let stored = Some(given.repository_password).filter(|one| !one.is_empty());
-    let password = given.repository_authentication;
-    let password = password.then(|| stored.unwrap_or(clone.git.password));
+    let mut settings = payload::<GitSettings>(request)?;
+    if !given.repository_authentication {
+        settings.password.clear();
+    } else if settings.password.is_empty() {
+        settings.password = clone.git.password;
+    }
     let settings = GitSettings {
-        reference: given.repository_reference_name,
-        user: given.repository_username,
-        password: password.unwrap_or_default(),
+        reference: settings.reference,
+        user: settings.user,
+        password: settings.password,
         ..clone.git
     };
     world.clone_for(&mut work.record, &settings)?;

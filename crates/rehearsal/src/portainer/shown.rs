@@ -21,7 +21,7 @@ pub(super) fn record(record: &Record, era: Era, with_control: bool) -> Value {
         "CreatedBy": record.created_by,
         "UpdateDate": record.updated,
         "UpdatedBy": record.updated_by,
-        "AdditionalFiles": record.clone.as_ref().map(|clone| &clone.git.additional).filter(|all| !all.is_empty()),
+        "AdditionalFiles": record.clone.as_ref().and_then(|clone| clone.git.additional.as_ref()).filter(|all| !all.is_empty()),
         "AutoUpdate": record.auto_update,
         "Option": record.prune.map(|prune| json!({ "Prune": prune })),
         "GitConfig": record.git,
@@ -29,10 +29,7 @@ pub(super) fn record(record: &Record, era: Era, with_control: bool) -> Value {
         "Namespace": "",
     });
     if era == Era::Async {
-        let notes = record.deployments.iter().map(|note| {
-            json!({ "Status": note.status as u8, "Time": note.time, "Message": note.message })
-        });
-        shown["DeploymentStatus"] = notes.collect();
+        shown["DeploymentStatus"] = json!(record.deployments);
     }
     shown
 }

@@ -6,7 +6,7 @@ use composefile::path::clean;
 use serde_json::{Map, Value, json};
 
 use super::{
-    container::{Container, MountType},
+    container::Container,
     deployment::Deployment,
     resolve::Project,
     service::Service,
@@ -140,35 +140,28 @@ impl World {
 
     /// The mounts of a container. The Compose programs keep its anonymous volumes, the library does not (N04).
     fn with_kept_volumes(&self, run: &Run<'_>, old: Option<&Container>) -> Vec<Value> {
-        let kept = |target: &str| {
-            let old = old.filter(|_| !run.deployment.by_library)?;
-            let mut mounts = old.mounts.iter();
-            let there =
-                mounts.find(|mount| mount.target == target && mount.kind == MountType::Volume)?;
-            there.name.clone()
-        };
         let mut mounts = mounts(run.service, run.project);
-        for mount in mounts
-            .iter_mut()
-            .filter(|mount| mount.get("VolumeOptions").is_some())
-        {
-            if let Some(name) = kept(mount["Target"].as_str().unwrap_or_default())
-                && let Some(mount) = mount.as_object_mut()
-            {
-                mount.shift_remove("VolumeOptions");
-                mount.insert("Source".to_owned(), json!(name));
-            }
-        }
         let image = self.image(&run.service.image(&run.deployment.project));
-        let declared = image.map_or(&Value::Null, |image| &image.config["Volumes"]);
         let tmpfs = texts(&run.service.config["tmpfs"]);
-        for (target, _) in entries(declared) {
-            let is_written = mounts.iter().any(|mount| mount["Target"] == *target)
-                || tmpfs
-                    .iter()
-                    .any(|item| item.split(':').next() == Some(target));
-            if let Some(name) = kept(target).filter(|_| !is_written) {
-                mounts.push(json!({ "Type": "volume", "Source": name, "Target": target }));
+        let is_declared = |target: &str| {
+            let mut others = tmpfs.iter().filter_map(|item| item.split(':').next());
+            image.is_some_and(|image| image.config["Volumes"].get(target).is_some())
+                && !others.any(|other| other == target)
+        };
+        let old = old.filter(|_| !run.deployment.by_library);
+        for kept in old.iter().flat_map(|old| &old.mounts) {
+            let (name, target) = (json!(kept.name), &kept.target);
+            let mut all = mounts.iter_mut();
+            match all.find(|mount| mount["Target"] == *target) {
+                _ if kept.name.is_none() => {}
+                Some(Value::Object(mount)) if mount.contains_key("VolumeOptions") => {
+                    mount.shift_remove("VolumeOptions");
+                    mount.insert("Source".to_owned(), name);
+                }
+                None if is_declared(target) => {
+                    mounts.push(json!({ "Type": "volume", "Source": name, "Target": target }));
+                }
+                _ => {}
             }
         }
         mounts

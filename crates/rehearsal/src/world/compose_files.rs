@@ -1,6 +1,6 @@
 //! The Compose files of a project, and what is around them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use composefile::{dotenv, path::Base};
 
@@ -53,14 +53,9 @@ impl ComposeFiles<'_> {
 
     /// The paths of files in the directory.
     fn in_folder(&self, files: &[String]) -> Vec<String> {
-        let paths = files.iter().map(|path| {
-            if path.starts_with('/') {
-                path.clone()
-            } else {
-                format!("{}/{path}", self.folder)
-            }
-        });
-        paths.collect()
+        let folder = Path::new(self.folder);
+        let paths = files.iter().map(|path| folder.join(path));
+        paths.map(|path| path.display().to_string()).collect()
     }
 
     /// The paths of the Compose files.

@@ -34,11 +34,9 @@ pub struct Container {
     pub healthy_at: Option<i64>,
     /// All labels.
     pub labels: BTreeMap<String, String>,
-    /// `NAME=VALUE`, in the order of the create request.
-    pub env: Vec<String>,
     /// Entrypoint and command.
     pub command: Vec<String>,
-    /// `Config` with the defaults of the image, without labels and variables.
+    /// `Config` with the defaults of the image, without labels.
     pub config: Value,
     /// `HostConfig` with the defaults of the engine.
     pub host_config: Value,

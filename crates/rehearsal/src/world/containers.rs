@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::{
     container::{Attachment, Container},
     errors::Refused,
-    events::{Action, Event},
     images::tagged,
     settings::{self, text},
     state::{Health, World},
@@ -42,7 +41,6 @@ impl World {
         if text(&config, "Hostname").is_empty() {
             config["Hostname"] = json!(if mode == "host" { HOST } else { &id[..12] });
         }
-        let env = texts(&config["Env"].take());
         let labels = labels(&config["Labels"].take());
         let mut command = texts(&config["Entrypoint"]);
         command.extend(texts(&config["Cmd"]));
@@ -55,7 +53,6 @@ impl World {
             created: self.seconds(),
             healthy_at: Some(0),
             labels,
-            env,
             command,
             mounts,
             ports: json!({}),
@@ -64,7 +61,7 @@ impl World {
             host_config,
             ..Container::default()
         };
-        self.happened(Action::Create, &container);
+        self.happened("create", &container);
         self.containers.insert(id.clone(), container);
         Ok(id)
     }
@@ -93,11 +90,11 @@ impl World {
             Some(Health::Never) => None,
             None => Some(0),
         };
-        self.happened(Action::Start, &container);
+        self.happened("start", &container);
         let code = self.exits.get(&service).copied();
         if let Some(code) = code {
             container.exit(code, self.seconds());
-            self.happened(Action::Die, &container);
+            self.happened("die", &container);
             if container.is_restarted_after(code) {
                 "restarting".clone_into(&mut container.state);
             }
@@ -114,9 +111,9 @@ impl World {
             return;
         };
         if container.is_running() {
-            self.happened(Action::Die, &container);
+            self.happened("die", &container);
         }
-        self.happened(Action::Destroy, &container);
+        self.happened("destroy", &container);
         if volumes == AnonymousVolumes::Remove {
             let own = container.mounts.iter().filter(|mount| mount.own);
             for name in own.filter_map(|mount| mount.name.as_deref()) {
@@ -140,19 +137,21 @@ impl World {
         if container.is_running() {
             container.exit(code, now);
             let ended = container.clone();
-            self.happened(Action::Die, &ended);
+            self.happened("die", &ended);
         }
         Ok(())
     }
 
-    fn happened(&mut self, action: Action, container: &Container) {
-        self.events.push(Event {
-            action,
-            id: container.id.clone(),
-            at: self.now,
-            name: container.name.clone(),
-            labels: container.labels.clone(),
-        });
+    fn happened(&mut self, action: &str, container: &Container) {
+        let mut attributes = container.labels.clone();
+        attributes.insert("name".to_owned(), container.name.clone());
+        self.events.push(json!({
+            "Type": "container",
+            "Action": action,
+            "Actor": { "ID": container.id, "Attributes": attributes },
+            "time": self.seconds(),
+            "timeNano": self.now * 1_000_000,
+        }));
     }
 
     pub(super) fn check_name(&self, name: &str) -> Result<(), Refused> {
@@ -178,39 +177,29 @@ impl World {
     /// The ports of a starting container, as the engine shows them: `null`, or the host ports that they are bound to. An
     /// empty address means IPv4 and IPv6. The engine chooses the host port for 0.
     fn bound_ports(&mut self, container: &Container) -> Value {
-        let named = |port: &String| {
-            if port.contains('/') {
-                port.clone()
-            } else {
-                format!("{port}/tcp")
-            }
-        };
         let exposed = entries(&container.config["ExposedPorts"]);
-        let mut ports: BTreeMap<_, _> = exposed
-            .map(|(port, _)| (named(port), Value::Null))
-            .collect();
-        for (port, bindings) in entries(&container.host_config["PortBindings"]) {
-            let mut bound = Vec::new();
+        let exposed = exposed.map(|(port, _)| (port, &Value::Null));
+        let mut ports = BTreeMap::new();
+        for (port, bindings) in exposed.chain(entries(&container.host_config["PortBindings"])) {
+            let protocol = if port.contains('/') { "" } else { "/tcp" };
+            let bound = ports.entry(format!("{port}{protocol}")).or_insert(None);
             for binding in many(bindings) {
                 let first = text(binding, "HostPort").split('-').next();
-                let number = match first.and_then(|first| first.parse().ok()) {
-                    None | Some(0) => {
-                        self.next.host_port += 1;
-                        self.next.host_port - 1
-                    }
-                    Some(published) => published,
-                };
+                let published = first.and_then(|first| first.parse().ok());
+                let number = published.filter(|number| *number != 0).unwrap_or_else(|| {
+                    self.next.host_port += 1;
+                    self.next.host_port - 1
+                });
                 let addresses = match text(binding, "HostIp") {
                     "" => vec!["0.0.0.0", "::"],
                     address => vec![address],
                 };
-                bound.extend(
+                bound.get_or_insert_with(Vec::new).extend(
                     addresses.into_iter().map(
                         |address| json!({ "HostIp": address, "HostPort": number.to_string() }),
                     ),
                 );
             }
-            ports.insert(named(port), bound.into());
         }
         json!(ports)
     }

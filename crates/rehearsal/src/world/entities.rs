@@ -146,14 +146,6 @@ pub struct Network {
     pub labels: BTreeMap<String, String>,
 }
 
-impl Network {
-    /// A field of the first entry of `IPAM.Config`.
-    pub(crate) fn pool(&self, field: &str) -> &str {
-        let pool = self.ipam["Config"].get(0).and_then(|pool| pool.get(field));
-        pool.and_then(Value::as_str).unwrap_or_default()
-    }
-}
-
 /// The networks that every engine has.
 pub(super) const PREDEFINED: [&str; 3] = ["bridge", "host", "none"];
 

@@ -154,7 +154,8 @@ impl World {
     fn free_pool(&self) -> Value {
         let used = |base: &String| {
             let subnet = format!("{base}.0/16");
-            self.networks.iter().any(|one| one.pool("Subnet") == subnet)
+            let mut networks = self.networks.iter();
+            networks.any(|network| network.ipam["Config"][0]["Subnet"] == subnet)
         };
         let mut all = (18..=255).map(|second| format!("172.{second}.0"));
         let base = all.find(|base| !used(base)).unwrap_or_default();

@@ -36,8 +36,8 @@ pub struct Record {
     pub git: Option<Value>,
     /// The clone of the repository in its folder.
     pub clone: Option<GitClone>,
-    /// The states of the last deployment, oldest first (N01).
-    pub deployments: Vec<DeploymentNote>,
+    /// `DeploymentStatus` in the response: the states of the last deployment, oldest first (N01).
+    pub deployments: Vec<Value>,
     /// `Option.Prune` in the response: what the last update said, in [`Era::Async`](super::Era::Async) (N19).
     pub prune: Option<bool>,
     /// Whether it refers to a workflow that no longer exists: it cannot be read (N16).
@@ -68,17 +68,6 @@ pub enum Status {
     Deploying = 3,
     /// The last deployment failed.
     Error = 4,
-}
-
-/// A state of a deployment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeploymentNote {
-    /// The state.
-    pub status: Status,
-    /// Seconds since 1970.
-    pub time: i64,
-    /// The error message.
-    pub message: String,
 }
 
 /// Who may use a stack or a container.

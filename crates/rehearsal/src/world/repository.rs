@@ -30,28 +30,30 @@ pub struct GitRepository {
     pub password: Option<String>,
 }
 
-/// The Git settings of a request, with the names that they have in a preview.
+/// The Git settings of a request, with the names that they have in a preview, and in a create.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct GitSettings {
     /// The URL of the repository.
-    #[serde(rename = "repository")]
+    #[serde(rename = "repository", alias = "repositoryURL")]
     pub url: String,
     /// The full name of a branch or tag; empty for the default branch.
+    #[serde(alias = "repositoryReferenceName")]
     pub reference: String,
     /// The Compose file.
-    #[serde(rename = "targetFile")]
+    #[serde(rename = "targetFile", alias = "composeFile")]
     pub entry: String,
     /// Further Compose files.
-    #[serde(skip)]
-    pub additional: Vec<String>,
+    #[serde(rename = "additionalFiles")]
+    pub additional: Option<Vec<String>>,
     /// The user name of a private repository.
-    #[serde(rename = "username")]
+    #[serde(rename = "username", alias = "repositoryUsername")]
     pub user: String,
     /// Its password, which Portainer stores.
+    #[serde(alias = "repositoryPassword")]
     pub password: String,
     /// Whether the certificate of the Git server is not checked.
-    #[serde(rename = "tlsSkipVerify")]
+    #[serde(rename = "tlsSkipVerify", alias = "tlsskipVerify")]
     pub skips_tls: bool,
 }
 

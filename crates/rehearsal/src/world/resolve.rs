@@ -161,8 +161,9 @@ impl Project {
         if let Some(config) = config.as_object_mut() {
             config.sort_keys();
         }
-        double_dollars(&mut config);
-        config
+        // `config` prints every `$` twice.
+        let doubled = config.to_string().replace('$', "$$");
+        serde_json::from_str(&doubled).unwrap_or_default()
     }
 }
 
@@ -261,24 +262,6 @@ fn ordered(mut services: Vec<Service>) -> Result<Vec<Service>, String> {
         order.push(services.remove(free.ok_or("dependency cycle detected")?));
     }
     Ok(order)
-}
-
-/// `config` prints every `$` of a value twice.
-fn double_dollars(value: &mut Value) {
-    match value {
-        Value::String(text) => *text = text.replace('$', "$$"),
-        Value::Array(items) => items.iter_mut().for_each(double_dollars),
-        Value::Object(map) => {
-            let entries = std::mem::take(map).into_iter();
-            *map = entries
-                .map(|(key, mut value)| {
-                    double_dollars(&mut value);
-                    (key.replace('$', "$$"), value)
-                })
-                .collect();
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! What Portainer does with its stacks.
 
+use serde_json::{Value, json};
+
 use super::{
     container::Container,
     containers::AnonymousVolumes,
     deployment::Deployment,
     entities::{ApiKey, Role},
     errors::Refused,
-    record::{DeploymentNote, Record, ResourceControl, Status, Variable},
+    record::{Record, ResourceControl, Status, Variable},
     repository::Files,
     state::{Era, World},
     work::{Ending, InFlight, Kind, Phase, Work},
@@ -186,7 +188,7 @@ impl World {
         let (status, text) = before.map(|old| (old.status, old.text.clone())).unzip();
         // The stack was there when the request was checked.
         let _ = self.complete(work);
-        let note = self.note(Status::Deploying, String::new());
+        let note = self.note(Status::Deploying, "");
         if let Some(record) = self.records.get_mut(&id) {
             record.status = Status::Deploying;
             record.deployments = vec![note];
@@ -202,7 +204,7 @@ impl World {
             Ok(()) => (Status::Active, String::new()),
             Err(reason) => (Status::Error, format!("failed to deploy a stack: {reason}")),
         };
-        let note = self.note(status, message);
+        let note = self.note(status, &message);
         if let Some(record) = self.records.get_mut(&id) {
             record.status = status;
             record.deployments.push(note);
@@ -212,12 +214,8 @@ impl World {
         }
     }
 
-    fn note(&self, status: Status, message: String) -> DeploymentNote {
-        DeploymentNote {
-            status,
-            time: self.seconds(),
-            message,
-        }
+    fn note(&self, status: Status, message: &str) -> Value {
+        json!({ "Status": status as u8, "Time": self.seconds(), "Message": message })
     }
 
     /// Stops a stack: runs `compose down` and keeps the stack as inactive.
@@ -270,7 +268,9 @@ impl World {
         if let Some(clone) = &record.clone {
             let cloned = clone.files.iter();
             there.extend(cloned.map(|(name, text)| (at(name), text.clone())));
-            let names = [&clone.git.entry].into_iter().chain(&clone.git.additional);
+            let names = [&clone.git.entry]
+                .into_iter()
+                .chain(clone.git.additional.iter().flatten());
             files = names.map(|name| at(name)).collect();
         }
         let folder = files[0].rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -341,10 +341,7 @@ impl World {
     }
 
     /// The access rights that the labels of a container give to teams, with a new ID.
-    pub(crate) fn control_of_labels(
-        &mut self,
-        labels: &serde_json::Value,
-    ) -> Option<ResourceControl> {
+    pub(crate) fn control_of_labels(&mut self, labels: &Value) -> Option<ResourceControl> {
         let names = labels["io.portainer.accesscontrol.teams"].as_str()?;
         let known = |name: &str| self.teams.iter().position(|one| one == name.trim());
         let teams = names.split(',').filter_map(known);

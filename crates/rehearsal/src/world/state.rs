@@ -8,7 +8,6 @@ use super::{
     container::Container,
     entities::{ApiKey, Endpoint, Engine, Image, Network, Role, Volume, fingerprint},
     errors::Refused,
-    events::Event,
     record::{Record, ResourceControl},
     repository::{Fetch, GitRepository},
     work::InFlight,
@@ -106,8 +105,8 @@ pub struct World {
     pub now: i64,
     /// The requests that Portainer is working on, in the order of their arrival.
     pub(super) in_flight: Vec<InFlight>,
-    /// What happened to containers, the oldest first.
-    pub events: Vec<Event>,
+    /// What happened to containers, as the engine reports it, the oldest first.
+    pub events: Vec<Value>,
     pub(super) next: Counters,
 }
 

@@ -204,17 +204,12 @@ fn bytes(size: &str) -> i64 {
     let size = size.trim();
     let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
     let unit = size[digits.len()..].trim().to_ascii_lowercase();
-    let power = match unit.trim_end_matches('b').trim_end_matches('i') {
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        "p" => 50,
-        _ => 0,
-    };
+    // `kib`, `kb` and `k` are the same.
+    let power = unit.chars().next().and_then(|unit| " kmgtp".find(unit));
+    let power = power.and_then(|power| i32::try_from(10 * power).ok());
     let number = digits.parse::<f64>().unwrap_or_default();
     #[expect(clippy::cast_possible_truncation, reason = "as Go does")]
-    let bytes = (number * f64::from(power).exp2()) as i64;
+    let bytes = (number * 2_f64.powi(power.unwrap_or(0))) as i64;
     bytes
 }
 

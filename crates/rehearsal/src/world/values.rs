@@ -77,13 +77,11 @@ fn number(text: &str) -> Value {
         Some(digits) => (-1, digits),
         None => (1, bare),
     };
-    let in_radix =
-        |prefix: &str, radix| i64::from_str_radix(digits.strip_prefix(prefix)?, radix).ok();
-    let octal = || in_radix("0o", 8).or_else(|| in_radix("0", 8));
-    let whole = in_radix("0x", 16)
-        .or_else(|| in_radix("0b", 2))
-        .or_else(octal);
-    let whole = whole.or_else(|| digits.parse().ok());
+    let radixes = [("0x", 16), ("0b", 2), ("0o", 8), ("0", 8), ("", 10)];
+    let whole = radixes.into_iter().find_map(|(prefix, radix)| {
+        let digits = digits.strip_prefix(prefix)?;
+        i64::from_str_radix(digits, radix).ok()
+    });
     match (whole, bare.parse::<f64>()) {
         (Some(whole), _) => Value::from(sign * whole),
         (None, Ok(number)) if number.is_finite() => fraction(number),
@@ -144,7 +142,7 @@ pub(crate) fn texts(value: &Value) -> Vec<String> {
 }
 
 /// The labels of a mapping or a list.
-pub(super) fn labels(value: &Value) -> BTreeMap<String, String> {
+pub(crate) fn labels(value: &Value) -> BTreeMap<String, String> {
     let all = pairs(value).into_iter();
     all.map(|(name, value)| (name, value.unwrap_or_default()))
         .collect()
