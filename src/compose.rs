@@ -568,11 +568,15 @@ impl Program for Compose {
     }
 }
 
-/// The variables that Portainer's container sets, with values that are valid there. A container command finds its
-/// plugins by `DOCKER_CONFIG`.
+/// The variables that Portainer's container sets, with values that are valid there and differ from those of this host. A container
+/// command finds its plugins by `DOCKER_CONFIG`.
 fn container_environment() -> Vec<(&'static str, OsString)> {
     let mut variables = vec![("HOME", HOME.into()), ("HOSTNAME", "portainer".into())];
-    variables.extend(env::var_os("PATH").map(|path| ("PATH", path)));
+    variables.extend(env::var_os("PATH").map(|mut path| {
+        path.push(":");
+        path.push(HOME);
+        ("PATH", path)
+    }));
     variables.extend(docker_config().map(|config| ("DOCKER_CONFIG", config)));
     variables
 }

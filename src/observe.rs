@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Result;
-use composefile::{document::Document, reader::Context};
+use composefile::document::Document;
 
 use crate::{
     compose::{self, Answer, Input, Profiles, Program, Project, Values},
@@ -33,11 +33,11 @@ use crate::{
     portainer::{BaseUrl, PortainerReader, Repository},
     rewrite::{
         env::{secrets, stack_env},
-        faithful::{Runs, written_services},
+        faithful::{Runs, compose_files, written_services},
     },
     run::{Seen, Subject},
     snapshot::{Inspected, Place, Unfinished},
-    stack::{Stack, StackText},
+    stack::{Files, Shell, Stack, StackText},
     text::Mask,
 };
 
@@ -365,12 +365,10 @@ impl Situation<'_> {
         Ok(others)
     }
 
-    /// Everything that was read, and what a plan looks up on this host: the kinds of paths, and the ports in use. The source is
-    /// read in `context`.
+    /// Everything that was read, and what a plan looks up on this host: the kinds of paths, and the ports in use.
     pub fn facts<'f>(
         &'f self,
         source: plan::Source<'f>,
-        context: &'f Context<'f>,
         (sent, document): (Sent<'f>, Option<&'f Document<'f>>),
         projects: &'f Projects,
         before: &'f Before,
@@ -390,7 +388,6 @@ impl Situation<'_> {
             sent,
             document,
             projects,
-            context,
             before,
             record: record.map(|one| RecordFacts::new(one, contents, &before.last_sent, sent)),
             lookup: &path_kind,
@@ -485,6 +482,36 @@ impl Situation<'_> {
             ));
         }
     }
+}
+
+/// The files that Compose reads for a stack: those from which its containers were started, or those that it finds.
+pub fn files(stack: &Stack, source: &StackText) -> Files {
+    let found = || {
+        let shell = Shell::of(stack, None, |_| Vec::new());
+        let (text, env) = (&source.compose, source.env.as_deref());
+        let found = compose_files(text, env, &shell.context());
+        Files {
+            compose: found.unwrap_or_else(|| vec![stack.file().to_owned()]),
+            env: Vec::new(),
+        }
+    };
+    stack.started().cloned().unwrap_or_else(found)
+}
+
+/// What a Compose program reads in the files of a stack on disk, under the name that it gives the project. Every file that it
+/// opens is read before, or refused (B25, B44).
+pub fn read_on_disk(program: &dyn Program, stack: &Stack, files: &Files) -> Result<Project> {
+    let read = stack.read_files(files)?;
+    let values = combined::values(&read.variables?, read.env_files.values());
+    let mask = Mask::new(values.iter().map(String::as_str));
+    let input = Input::OnDisk {
+        project: None,
+        dir: stack.dir(),
+        files: &files.compose,
+        env_files: &files.env,
+    };
+    let read = program.read(&input, Profiles::Active, Values::Resolved, &mask)?;
+    Ok(Project::new(&read, &BTreeMap::new(), None))
 }
 
 /// What a Compose program reads in a text for Portainer. `containers` are the IDs of containers by service, as

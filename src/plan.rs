@@ -66,8 +66,8 @@ pub struct Plan {
     pub losses: Vec<Finding>,
     /// What would change because it was changed in the files, and what would run again. Not what a fate says.
     pub changes: Vec<Finding>,
-    /// Whether the containers could be inspected and the Compose file could be parsed. Otherwise it is unknown what the
-    /// stack loses.
+    /// Whether the containers could be inspected, and Compose could read the files on disk and what is sent. Otherwise it is
+    /// unknown what the stack loses.
     pub losses_known: bool,
     /// Every reason why it would be refused.
     pub blockers: Vec<Finding>,

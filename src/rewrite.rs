@@ -1,4 +1,4 @@
-//! The two rewrites of a Compose file, and what the literal one damages and loses.
+//! The two rewrites of a Compose file, and what the literal one damages.
 //!
 //! Invariant: pure, text to text.
 #![deny(clippy::disallowed_methods)]
@@ -11,7 +11,6 @@ mod env_files;
 pub mod export;
 pub mod faithful;
 pub mod literal;
-pub mod loss;
 mod masked;
 pub mod portainer;
 pub mod repository;

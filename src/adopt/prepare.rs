@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use composefile::{
-    document::{Document, ParseError},
-    reader::Context,
-};
+use composefile::document::{Document, ParseError};
 
 use super::{
     asking::{self, Asking, sent_of},
@@ -82,7 +79,6 @@ impl Prepared {
             source: &source,
             document: Document::parse(texts.text(&source)),
             texts: &texts,
-            context: texts.shell.context(),
             asking,
             keep,
         };
@@ -287,8 +283,6 @@ struct Planner<'a> {
     source: &'a StackText,
     document: Result<Document<'a>, ParseError>,
     texts: &'a Texts,
-    /// The shell and home in which the text is read.
-    context: Context<'a>,
     asking: Asking<'a>,
     keep: Keep,
 }
@@ -304,7 +298,6 @@ impl Planner<'_> {
         let source = plan::Source {
             compose: self.texts.text(self.source),
             document: self.document.as_ref(),
-            env: self.texts.env(self.source),
         };
         Facts {
             is_adoption: true,
@@ -312,9 +305,7 @@ impl Planner<'_> {
             named: self.texts.project.as_deref(),
             keep: self.keep,
             runs,
-            ..self
-                .situation
-                .facts(source, &self.context, text, projects, before)
+            ..self.situation.facts(source, text, projects, before)
         }
     }
 

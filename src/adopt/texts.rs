@@ -44,9 +44,7 @@ pub(super) struct Texts {
     /// The files that Compose reads.
     pub(super) files: Files,
     pub(super) combined: Option<Combined>,
-    /// The shell in which the text is read.
-    pub(super) shell: Shell,
-    /// The same, with the name of the project.
+    /// The shell in which the text is read, with the name of the project.
     named: Shell,
     /// The name that Compose gives the project, if the files can be parsed.
     pub(super) project: Option<String>,
@@ -64,19 +62,10 @@ impl Texts {
         let stack = situation.stack;
         let (text, env) = (source.compose.as_str(), source.env.as_deref());
         // Portainer gives the project the name of the stack. Compose may give it another one.
-        let name = Some(stack.name().as_str());
-        let shell_of = |name| {
-            Shell::of(stack, name, |context| {
-                faithful::env_files_needed(text, env, context)
-            })
-        };
-        let named = shell_of(name);
-        let found = || Files {
-            compose: faithful::compose_files(text, env, &named.context())
-                .unwrap_or_else(|| vec![stack.file().to_owned()]),
-            env: Vec::new(),
-        };
-        let files = stack.started().cloned().unwrap_or_else(found);
+        let named = Shell::of(stack, Some(stack.name().as_str()), |context| {
+            faithful::env_files_needed(text, env, context)
+        });
+        let files = observe::files(stack, source);
         // Compose opens them all, now or for the config hashes. What they would expand to is bounded here, so nothing that reads
         // them comes before (B43).
         let read = stack.read_files(&files)?;
@@ -84,7 +73,6 @@ impl Texts {
         let is_other = files.compose.len() == 1 && files.compose != [stack.file()];
         let is_alone = files.compose == [stack.file()] && files.env.is_empty();
         let mut texts = Self {
-            shell: shell_of(None),
             project: {
                 let alone = Shell::of(stack, None, |_| Vec::new());
                 faithful::project_name(text, env, &alone.context())
@@ -120,7 +108,6 @@ impl Texts {
         let uncombined = match combined {
             Ok((combined, rewrite)) => {
                 self.project.clone_from(&combined.project);
-                self.shell = combined.shell(None);
                 self.first = Ok(rewrite);
                 self.combined = Some(combined);
                 return;
@@ -160,13 +147,6 @@ impl Texts {
     pub(super) fn text<'t>(&'t self, source: &'t StackText) -> &'t str {
         let combined = self.combined.as_ref();
         combined.map_or(&source.compose, |combined| &combined.written.text)
-    }
-
-    pub(super) fn env<'t>(&'t self, source: &'t StackText) -> Option<&'t str> {
-        match &self.combined {
-            Some(combined) => Some(&combined.written.env),
-            None => source.env.as_deref(),
-        }
     }
 
     /// Rewrites the text without the names of those `volumes` that cannot be written into it.

@@ -34,6 +34,9 @@ pub struct Project {
     long_ports: BTreeSet<String>,
     /// The config hashes of networks and volumes (N13).
     pub resources: ResourceHashes,
+    /// Every key but `services`, as it was printed.
+    pub others: Fields,
+    folders: Folders,
 }
 
 impl Project {
@@ -85,7 +88,25 @@ impl Project {
         }
         let position = |service: &Service| Some(written?.get(&service.name)?.position);
         project.services.sort_by_key(position);
+        if let Value::Object(mut others) = config {
+            others.shift_remove("services");
+            project.others = others;
+        }
+        project.folders = folders;
         project
+    }
+
+    /// The name of the project.
+    pub fn name(&self) -> &str {
+        self.others
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    /// Where an absolute path leads that Compose printed.
+    pub fn place(&self, path: &str) -> Place {
+        self.folders.place(path)
     }
 
     /// The secrets and configs that Compose puts into containers, with the service of each.

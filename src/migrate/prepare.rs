@@ -12,10 +12,10 @@ use super::{Rewrite, namesake};
 use crate::{
     finding::Finding,
     model::Record,
-    observe::{Depth, Situation, mask, read_sent},
-    plan::{self, Before, Plan, Projects, Readiness, Request, Sent, Touch, Unread},
-    rewrite::{diff::changed_lines, faithful::env_files_needed},
-    stack::{Shell, Stack, StackText},
+    observe::{self, Depth, Situation, mask, read_on_disk, read_sent},
+    plan::{self, Before, Facts, Plan, Projects, Readiness, Request, Sent, Touch, Unread},
+    rewrite::diff::changed_lines,
+    stack::{Files, Stack, StackText},
     text::Mask,
 };
 
@@ -93,7 +93,8 @@ impl Prepared {
         let document = Document::parse(&source.compose);
         let text = Document::parse(sent.text).ok();
         let is_needed = depth == Depth::Everything || before.destroys();
-        let projects = read(situation, sent, &mask, is_needed);
+        let files = observe::files(situation.stack, &source);
+        let projects = read(situation, &files, sent, &mask, is_needed);
         if is_needed {
             let named = match (&projects.sent, &text) {
                 (Ok(project), _) => project.images(),
@@ -108,17 +109,14 @@ impl Prepared {
         {
             situation.read_version(&mut before);
         }
-        let (compose, env) = (&source.compose, source.env.as_deref());
-        let shell = Shell::of(situation.stack, None, |context| {
-            env_files_needed(compose, env, context)
-        });
         let on_disk = plan::Source {
-            compose,
+            compose: &source.compose,
             document: document.as_ref(),
-            env,
         };
-        let context = shell.context();
-        let facts = situation.facts(on_disk, &context, (sent, text.as_ref()), &projects, &before);
+        let facts = Facts {
+            files: &files.compose,
+            ..situation.facts(on_disk, (sent, text.as_ref()), &projects, &before)
+        };
         let mut plan = plan::migration(&facts);
         let name = Some(situation.stack.name().as_str());
         let containers = before.inspected();
@@ -140,28 +138,38 @@ impl Prepared {
     }
 }
 
-/// What the Compose program of this host reads in the literal text, if it is asked. A migration needs none (C11).
-fn read(situation: &Situation, sent: Sent, mask: &Mask, is_needed: bool) -> Projects {
-    let nothing = "nothing is interrupted or lost".to_owned();
-    let ask = |program| {
-        let project = situation.stack.name().portainer_name();
-        read_sent(
-            program,
-            (situation.stack, &project),
-            sent,
-            &BTreeMap::new(),
-            mask,
-        )
+/// What the Compose program of this host reads in the literal text and in the files on disk, if it is asked. A migration needs
+/// none (C11).
+fn read(
+    situation: &Situation,
+    files: &Files,
+    sent: Sent,
+    mask: &Mask,
+    is_needed: bool,
+) -> Projects {
+    let unknown = |why: String| Projects {
+        on_disk: Err(why.clone()),
+        sent: Err(Unread::Unknown(why)),
+        deployed: None,
     };
+    if !is_needed {
+        return unknown("nothing is interrupted or lost".to_owned());
+    }
+    let program = match situation.compose.compose() {
+        Ok(program) => program,
+        Err(error) => return unknown(format!("{error:#}")),
+    };
+    let stack = situation.stack;
+    let project = stack.name().portainer_name();
+    let sent = read_sent(program, (stack, &project), sent, &BTreeMap::new(), mask);
     Projects {
-        sent: if is_needed {
-            let program = situation.compose.compose();
-            let none = |error| Unread::Unknown(format!("{error:#}"));
-            program.map_err(none).and_then(ask)
-        } else {
-            Err(Unread::Unknown(nothing.clone()))
+        on_disk: match &sent {
+            Ok(_) => read_on_disk(program, stack, files)
+                .map_err(|error| format!("Compose cannot read the files on disk: {error:#}")),
+            // There is nothing to compare with.
+            Err(why) => Err(why.to_string()),
         },
-        on_disk: Err(nothing),
+        sent,
         deployed: None,
     }
 }

@@ -171,7 +171,10 @@ pub fn combined(
 }
 
 /// The values of all env files, which must not be shown.
-fn values<'f>(env: &[(String, String)], files: impl Iterator<Item = &'f Arc<[u8]>>) -> Vec<String> {
+pub(super) fn values<'f>(
+    env: &[(String, String)],
+    files: impl Iterator<Item = &'f Arc<[u8]>>,
+) -> Vec<String> {
     let values = files.flat_map(|text| secrets(&String::from_utf8_lossy(text)));
     let own = env.iter().map(|(_, value)| value.clone());
     own.chain(values).collect()

@@ -10,12 +10,11 @@ use composefile::{
     document::{Document, Node, ParseError},
     dotenv,
     path::clean,
-    reader::Context,
 };
 use serde_json::Value;
 
 use crate::{
-    compose::dialect::Fields,
+    compose::{Project, Service, dialect::Fields},
     finding::Finding,
     model::{
         Changes, Container, ListedObjects, Record, Rights, Uses, Variable, is_folder_of, named,
@@ -43,6 +42,10 @@ pub struct Facts<'a> {
     pub endpoint: i64,
     /// Portainer's port, if Portainer is on this host (B04).
     pub portainer_port: Option<u16>,
+    /// The Compose file's name.
+    pub file: &'a str,
+    /// The Compose files that Compose reads on this host, absolute or relative to the directory.
+    pub files: &'a [String],
     /// The texts on disk.
     pub source: Source<'a>,
     /// What is sent: the literal or the faithful rewrite.
@@ -51,8 +54,6 @@ pub struct Facts<'a> {
     pub document: Option<&'a Document<'a>>,
     /// What Compose reads.
     pub projects: &'a Projects,
-    /// The shell and home in which the text on disk is read.
-    pub context: &'a Context<'a>,
     /// What Portainer and the engine say.
     pub before: &'a Before,
     /// The Portainer stack that will be deleted.
@@ -69,10 +70,6 @@ pub struct Facts<'a> {
     /// Whether Portainer stops the containers that it recreates, as an adoption wants; a migration kills all of them first
     /// (C52). The following matters only then.
     pub is_adoption: bool,
-    /// The Compose file's name.
-    pub file: &'a str,
-    /// The Compose files that are adopted, absolute or relative to the directory.
-    pub files: &'a [String],
     /// The name that Compose gives the project of the files on disk, if they could be parsed.
     pub named: Option<&'a str>,
     /// What to do with what runs and is not in the text.
@@ -229,6 +226,20 @@ impl<'a> Facts<'a> {
             })
     }
 
+    /// Whether the text of a migration changes this part of a service: the losses of the text say so, and not those of its
+    /// containers.
+    pub fn is_changed_by_text<T: PartialEq>(
+        &self,
+        service: &str,
+        part: impl Fn(&'a Service) -> T,
+    ) -> bool {
+        let of = |project: &'a Project| project.service(service).map(&part);
+        let (on_disk, sent) = (&self.projects.on_disk, &self.projects.sent);
+        let (on_disk, sent) = (on_disk.as_ref().ok(), sent.as_ref().ok());
+        let both = on_disk.and_then(of).zip(sent.and_then(of));
+        !self.is_adoption && both.is_some_and(|(before, after)| before != after)
+    }
+
     /// Whether the Compose file builds the image of a service.
     pub fn builds(&self, service: &str) -> bool {
         self.projects.builds(service)
@@ -324,8 +335,6 @@ pub struct Source<'a> {
     pub compose: &'a str,
     /// The same, parsed.
     pub document: Result<&'a Document<'a>, &'a ParseError>,
-    /// `.env`, if it exists.
-    pub env: Option<&'a str>,
 }
 
 /// What a create or an update sends, or what Portainer has.

@@ -10,13 +10,12 @@ pub mod networks;
 pub mod ports;
 pub mod record;
 pub mod replacement;
-pub mod reported;
+pub mod text;
 
 use crate::{
     finding::{Finding, Kind},
     model::{Carried, Changes},
     plan::{Facts, Fate, ServicePlan, fate_of, fates},
-    rewrite::loss::{Owner, TextLoss, TextLossKind},
     snapshot::Inspected,
 };
 
@@ -27,16 +26,6 @@ impl Finding {
         Self {
             service: service.map(str::to_owned),
             ..Self::of_stack(message).on(container.name()).of_kind(kind)
-        }
-    }
-
-    fn of_owner(owner: &Owner, message: &str) -> Self {
-        Self {
-            service: match owner {
-                Owner::Service(name) => Some(name.clone()),
-                _ => None,
-            },
-            ..Self::of_stack(message).on(owner.to_string())
         }
     }
 
@@ -103,31 +92,6 @@ fn if_recreated(facts: &Facts, services: &[ServicePlan], container: Inspected) -
         _ if facts.is_replaced_by_portainer(container) => "if it is recreated: ",
         _ => "",
     }
-}
-
-/// The losses of the text, with the variables of one file and one owner grouped.
-pub fn text_lost(losses: &[TextLoss]) -> Vec<Finding> {
-    let mut lost = Vec::new();
-    for (at, loss) in losses.iter().enumerate() {
-        let owner = &loss.owner;
-        let TextLossKind::Variable { file, .. } = &loss.kind else {
-            lost.push(Finding::of_owner(owner, &loss.to_string()));
-            continue;
-        };
-        let name = |one: &TextLoss| match &one.kind {
-            TextLossKind::Variable { name, file: of } if one.owner == *owner && of == file => {
-                Some(name.clone())
-            }
-            _ => None,
-        };
-        if !losses[..at].iter().any(|one| name(one).is_some()) {
-            let names: Vec<String> = losses.iter().filter_map(name).collect();
-            let names = names.join(", ");
-            let message = format!("variables of {file} no longer set: {names}");
-            lost.push(Finding::of_owner(owner, &message));
-        }
-    }
-    lost
 }
 
 /// How many files of one container are named.

@@ -20,12 +20,9 @@ use crate::{
             steering::{self, Steering},
             versions::portainer_compose,
         },
-        losses::{containers, memory, record, text_lost},
+        losses::{containers, memory, record, text},
     },
-    rewrite::{
-        damage::damages,
-        loss::{TextLossKind, losses},
-    },
+    rewrite::damage::damages,
 };
 
 /// Whether Portainer's version decides what a migration loses (N14, N17, N31, N33).
@@ -40,7 +37,7 @@ pub fn migration(facts: &Facts) -> Plan {
     let project = facts.projects.sent.as_ref().ok();
     let mut plan = Plan {
         services: services::services(facts, project),
-        losses_known: facts.source.document.is_ok() && (project.is_some() || !destroys(facts)),
+        losses_known: facts.projects.unread().is_none(),
         ..Plan::default()
     };
     plan.refuse(facts, project);
@@ -158,13 +155,10 @@ impl Plan {
 
     /// B01.
     fn lose(&mut self, facts: &Facts, project: Option<&Project>) {
-        let mut text = match facts.source.document {
-            Ok(document) => losses(document, facts.source.env, facts.context, facts.project),
-            Err(_) => Vec::new(),
-        };
+        let mut text = text::losses(facts);
         let mut refusals = self.blockers.iter();
         if refusals.any(|refusal| refusal.kind == Kind::BadEnvFile) {
-            text.retain(|loss| loss.kind != TextLossKind::UnreadableEnv);
+            text.retain(|loss| loss.kind != Kind::BadEnvFile);
         }
         if let (Some(project), Some(document)) = (project, facts.document) {
             let steering = Steering::new(facts, project, portainer_compose(facts), None);
@@ -176,12 +170,12 @@ impl Plan {
                 names => Finding::of_stack(&format!("{}: {}", one.message, names.join(", "))),
             }));
         }
-        let (running, unknown) = containers::losses(facts, project, &text, &[]);
+        let (running, unknown) = containers::losses(facts, project, &[]);
         self.losses.extend(running);
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         self.losses.extend(in_memory);
         self.warnings.extend(memory::unseen_memory(&unseen));
-        self.losses.extend(text_lost(&text));
+        self.losses.extend(text);
         self.warn_all(unknown);
         if let Some(record) = &facts.record {
             let losses = record::losses(record, facts.sent).into_iter();
@@ -206,12 +200,11 @@ impl Plan {
         if !facts.before.listed().is_empty() && facts.before.details.containers.is_none() {
             self.warn("cannot inspect the containers: what they would lose is unknown");
         }
-        if let (Err(error), false) = (
-            facts.source.document,
-            facts.before.details.containers.is_none(),
-        ) {
+        // Otherwise, a refusal or a doubt says why.
+        let is_preview = !destroys(facts) && facts.before.details.containers.is_some();
+        if let (Err(why), true) = (&facts.projects.on_disk, project.is_some() || is_preview) {
             self.warn(format!(
-                "cannot parse the Compose file: what the stack will lose is unknown ({error})"
+                "what the stack loses with the text is unknown: {why}"
             ));
         }
     }

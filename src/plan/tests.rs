@@ -2,11 +2,7 @@
 
 use std::{collections::BTreeMap, io::ErrorKind, sync::Arc};
 
-use composefile::{
-    document::Document,
-    reader::{Context, EnvFiles},
-    services::MountType,
-};
+use composefile::{document::Document, services::MountType};
 use rehearsal::{ComposeFiles, config_of_files};
 use serde_json::{Value, json};
 
@@ -34,6 +30,8 @@ pub struct World {
     pub name: &'static str,
     pub compose: String,
     pub env: Option<String>,
+    /// The variables of the shell.
+    pub shell: Vec<(&'static str, &'static str)>,
     pub containers: Vec<Value>,
     pub others: Vec<Container>,
     pub images: BTreeMap<String, Option<Value>>,
@@ -43,8 +41,8 @@ pub struct World {
     pub portainer_version: Option<&'static str>,
     pub missing: Vec<&'static str>,
     pub rejection: Option<Rejection>,
-    /// What Compose reads in the files on disk.
-    pub on_disk: Result<Project, String>,
+    /// What Compose reads in the files on disk, if it is not what the rehearsal reads.
+    pub on_disk: Option<Project>,
     /// What Compose reads in what is sent, if it is not what the rehearsal reads.
     pub read: Option<Project>,
     /// The text and the variables of the Portainer stack.
@@ -58,6 +56,7 @@ pub fn world(compose: &str) -> World {
         name: "web",
         compose: compose.to_owned(),
         env: None,
+        shell: vec![("HOME", "/root")],
         containers: vec![container("web-web-1", "web")],
         others: Vec::new(),
         images: BTreeMap::from([
@@ -70,7 +69,7 @@ pub fn world(compose: &str) -> World {
         portainer_version: Some("2.21.0"),
         missing: Vec::new(),
         rejection: None,
-        on_disk: Err("unknown".to_owned()),
+        on_disk: None,
         read: None,
         deployed: None,
         uses: Uses::default(),
@@ -143,7 +142,7 @@ impl World {
             env: &env.variables,
         };
         let projects = Projects {
-            on_disk: self.on_disk.clone(),
+            on_disk: self.on_disk.clone().map_or_else(|| self.read_on_disk(), Ok),
             sent: match &self.rejection {
                 Some(rejection) => Err(Unread::Rejected(rejection.clone())),
                 None => self.read.clone().map_or_else(|| read(sent), Ok),
@@ -154,17 +153,6 @@ impl World {
                 .and_then(|(text, env)| read(Sent::new(text, env)).ok()),
         };
         let parsed = Document::parse(&text).ok();
-        let no_files = EnvFiles::new();
-        let context = Context {
-            stack_dir: "/s/web",
-            file: "docker-compose.yml",
-            env_file: ".env",
-            home: None,
-            shell: &|_| None,
-            project: None,
-            overrides: &[],
-            env_files: &no_files,
-        };
         let record = Record::with_id("7");
         let known = Arc::new(vec![json!({"Name": "known"})]);
         let before = Before {
@@ -195,12 +183,10 @@ impl World {
             source: Source {
                 compose: &self.compose,
                 document: document.as_ref(),
-                env: self.env.as_deref(),
             },
             sent,
             document: parsed.as_ref(),
             projects: &projects,
-            context: &context,
             before: &before,
             has_data: true,
             record: self.deployed.as_ref().map(|(text, env)| {
@@ -229,6 +215,30 @@ impl World {
             runs: Runs::NONE,
             redeploys: false,
         })
+    }
+
+    /// What the Compose program of the rehearsal reads in the files on disk.
+    fn read_on_disk(&self) -> Result<Project, String> {
+        let file = "docker-compose.yml".to_owned();
+        let config = config_of_files(&ComposeFiles {
+            project: None,
+            folder: "/s/web",
+            files: &[file],
+            env_files: &[],
+            shell: &(self.shell.iter())
+                .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            interpolates: true,
+            home: "/root",
+            read: &|path| match path {
+                "/s/web/docker-compose.yml" => Some(self.compose.clone()),
+                "/s/web/.env" => self.env.clone(),
+                // A file that another one includes.
+                _ => Some("services: {}".to_owned()),
+            },
+        })?;
+        let read = Read::printed(config, ComposeVersion(2, 26, 1));
+        Ok(Project::new(&read, &BTreeMap::new(), None))
     }
 
     /// The losses, as shown.

@@ -27,7 +27,6 @@ pub use crate::finding::{Finding, Kind};
 pub use blocker::ONE_FILE;
 pub use encode::encoded;
 pub use mounts::written_services;
-pub(in crate::rewrite) use reading::read_over;
 pub use renamed::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK, renamed};
 pub use runs::{Runs, ServiceRuns};
 pub(in crate::rewrite) use shell::names;

@@ -1,5 +1,7 @@
 //! B01–B04: what the contract adds to the seed without breaking it.
 
+use std::fs;
+
 use rehearsal::{Call, FaultKind};
 use serde_json::json;
 
@@ -32,8 +34,8 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
     let losses = format!(
         "{LOSSES}
   - web-a-1: the anonymous volume at /cache is replaced with an empty one; its data stays in volume {volume}
-  - service a: variables of .env no longer set: TOKEN
-  - service a: ../shared becomes .{}/shared, which is another place
+  - service a: a path inside Portainer is mounted at /s instead of {}/shared
+  - service a: variables no longer set: TOKEN
   - service a: Portainer may be unable to read the build directory ./src
   - the access of team 3
   - the Portainer stack's Git link to https://git.example/stacks.git
@@ -41,7 +43,7 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
   - the Portainer stack's webhook
   - variables that exist only in Portainer: ONLY_THERE
 error: ",
-        bench.dir("web").display()
+        bench.root().display()
     );
     let run = bench.fails("web", &losses);
     run.hides(&["./own", "web_named"]);
@@ -57,6 +59,37 @@ fn b01_nothing_is_said_where_nothing_is_lost() {
     assert!(!losses.next().unwrap_or_default().starts_with("  "));
     // Portainer's own directory is not another directory.
     bench.run("web").code(0).hides("another directory");
+}
+
+#[test]
+fn b01_what_compose_merges_or_takes_from_the_shell_is_said() {
+    let bench = Bench::web(PLAIN);
+    let text = format!("{PLAIN}  jobs:\n    image: x\n    profiles: [jobs]\n");
+    let dir = bench.stack("web", &text, None);
+    let more = "services:\n  a:\n    labels: {owner: ops}\n";
+    fs::write(dir.join("docker-compose.override.yml"), more).expect("a file");
+    let losses = format!(
+        "{LOSSES}
+  {KILLED}
+  - service a: settings no longer set: labels.owner
+  - service jobs: will not start: no profile of it is active in Portainer
+  - Compose file: docker-compose.override.yml is ignored
+"
+    );
+    let run = bench.run_with("web", "COMPOSE_PROFILES", "jobs");
+    run.succeeds(&*losses);
+}
+
+#[test]
+fn b01_what_compose_does_not_read_on_disk_is_unknown() {
+    let bench = Bench::web(PLAIN);
+    bench.stack("web", &format!("{PLAIN}    env_file: gone.env\n"), None);
+    let unknown =
+        "what the stack loses with the text is unknown: Compose cannot read the files on disk: ";
+    for args in ["migrate web --dry-run", "web"] {
+        let run = bench.run(args).code(0);
+        assert_eq!(run.all().matches(unknown).count(), 1, "{run:#?}");
+    }
 }
 
 /// An item that is left over from a removed `env_file` becomes one of the list before it.

@@ -1,7 +1,7 @@
-//! Checks both rewrites against the real compose program.
+//! Checks the faithful rewrite against the real compose program.
 //!
-//! Compose reads every stack in its own directory, and again as Portainer would hold it. For the faithful rewrite, the
-//! two configurations must be the same. For the literal rewrite, the named losses must be exactly the differences.
+//! Compose reads every stack in its own directory, and again as Portainer would hold it. The two configurations must be the
+//! same.
 //!
 //! The tests need `STACKLIFT_TEST_COMPOSE`, a compose program, and those in `needs_corpus` also `STACKLIFT_CORPUS`, a
 //! folder with a `manifest.jsonl`. They fail without them. `scripts/test` and `scripts/oracle` set both.
@@ -9,7 +9,6 @@
 mod corpus;
 mod hashes;
 mod judge;
-mod losses;
 mod mutation;
 mod parts;
 mod several;
@@ -25,7 +24,6 @@ use std::{
 
 use corpus::Stack;
 use judge::{Judge, Verdict};
-use losses::Account;
 use mutation::Mutation;
 use proptest::{
     strategy::{Strategy, ValueTree},
@@ -36,26 +34,6 @@ use proptest::{
 #[ignore = "needs a compose program: run scripts/test"]
 fn the_cases_mean_the_same_to_portainer() {
     assert_no_difference("cases", &corpus::cases());
-}
-
-/// Cases that the losses do not follow: the bare `args` of a remote build, a reset in an extended service, a variable
-/// whose name is empty or is itself a variable, and shell variables that configure env files.
-const NOT_FOLLOWED: [&str; 6] = [
-    "build-remote-args",
-    "env-extends-reset",
-    "env-nameless",
-    "env-names-variable",
-    "shell-disable",
-    "shell-env-files",
-];
-
-/// B01 and B02: the losses that the literal rewrite names are the losses that it causes.
-#[test]
-#[ignore = "needs a compose program: run scripts/test"]
-fn the_named_losses_of_the_cases_are_the_real_ones() {
-    let mut cases = corpus::cases();
-    cases.retain(|case| !NOT_FOLLOWED.contains(&case.name().as_str()));
-    assert_losses("cases", &cases);
 }
 
 /// N11: each value in `stack.env` reaches a container, and a `${…}`, unchanged.
@@ -127,13 +105,6 @@ mod needs_corpus {
         let wrong = report("corpus in several files", &verdicts);
         assert_eq!(wrong, 0, "{wrong} stacks are different in Portainer");
     }
-
-    /// B01 and B02, for real stacks.
-    #[test]
-    #[ignore = "needs STACKLIFT_CORPUS and a compose program: run scripts/test"]
-    fn the_named_losses_of_the_corpus_are_the_real_ones() {
-        assert_losses("corpus", &real_stacks());
-    }
 }
 
 fn real_stacks() -> Vec<Stack> {
@@ -148,16 +119,6 @@ fn compose() -> PathBuf {
 fn required(variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).unwrap_or_else(|| panic!("{variable} is not set"));
     std::path::absolute(path).expect("a path")
-}
-
-/// Checks that what is named lost is what is lost, for every stack.
-fn assert_losses(what: &str, stacks: &[Stack]) {
-    let accounts = judged(&compose(), stacks, |judge| Some(losses::account(judge)));
-    let wrong = balance(what, &accounts);
-    assert_eq!(
-        wrong, 0,
-        "{wrong} losses are named and not real, or real and not named"
-    );
 }
 
 fn only() -> String {
@@ -190,23 +151,6 @@ fn judged<T: Send>(
         let one = judge(&Judge::new(compose, stack, at, None))?;
         Some((stack.name(), one))
     })
-}
-
-/// Prints where what is lost and what is said to be differ; how often they do.
-fn balance(what: &str, accounts: &BTreeMap<String, Account>) -> usize {
-    let mut wrong = 0;
-    for (name, account) in accounts {
-        for place in &account.silent {
-            println!("{what}: NOT SAID: {name}: {place}");
-        }
-        for loss in &account.false_alarms {
-            println!("{what}: NOT LOST: {name}: {loss}");
-        }
-        wrong += account.silent.len() + account.false_alarms.len();
-    }
-    let count = accounts.values().filter(|one| one.loadable).count();
-    println!("{what}: losses of {count} stacks: {wrong} not said or not lost");
-    wrong
 }
 
 fn on_two_threads<T: Send>(

@@ -221,20 +221,6 @@ impl<'d, 'a> Reader<'d, 'a> {
         self.services.iter().filter_map(base).collect()
     }
 
-    /// Whether Compose starts a service: it has no profile, or an active one.
-    pub fn is_active(&self, service: Service<'d>) -> bool {
-        let active = self.here("COMPOSE_PROFILES").unwrap_or_default();
-        let chain = self.chain(service);
-        let listed = chain.iter().filter_map(|one| one.node.get("profiles"));
-        let mut profiles = listed.flat_map(Node::items).peekable();
-        let is_one = |profile: Node<'_>| {
-            let profile = self.read(profile.as_str().unwrap_or_default());
-            let names = |one: &str| one == "*" || profile.as_ref().is_ok_and(|name| name == one);
-            active.split(',').map(str::trim).any(names)
-        };
-        profiles.peek().is_none() || profiles.any(is_one)
-    }
-
     /// Whether a build reads nothing from this host.
     pub fn is_remote(&self, build: Node<'_>) -> bool {
         let reads_more = ["additional_contexts", "secrets", "ssh"]

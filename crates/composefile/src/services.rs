@@ -118,19 +118,6 @@ impl<'d> Service<'d> {
         self.node.get("build").filter(|build| !build.is_null())
     }
 
-    /// The directories that `build` reads: the context (default `.`) and the additional contexts.
-    pub fn build_contexts(&self) -> Vec<&'d str> {
-        let Some(build) = self.build() else {
-            return Vec::new();
-        };
-        let context = build.get("context").unwrap_or(build);
-        let main = context.as_str().unwrap_or(".");
-        let additional = build.get("additional_contexts");
-        std::iter::once(main)
-            .chain(additional.into_iter().flat_map(additional_contexts))
-            .collect()
-    }
-
     /// The value of `extends.file`.
     pub fn extends_file(&self) -> Option<&'d str> {
         self.node.get("extends")?.get("file")?.as_str()
@@ -170,15 +157,6 @@ fn env_file(node: Node<'_>) -> Option<EnvFile<'_>> {
         format: node.get("format").and_then(Node::as_str),
         node: path,
     })
-}
-
-fn additional_contexts(node: Node<'_>) -> Vec<&str> {
-    let listed = node
-        .items()
-        .filter_map(|item| Some(item.as_str()?.split_once('=')?.1));
-    let mapped = node.entries().into_iter();
-    let mapped = mapped.filter_map(|entry| entry.value.as_str());
-    listed.chain(mapped).collect()
 }
 
 #[cfg(test)]

@@ -335,7 +335,7 @@ mod tests {
         let read = Read::printed(config, ComposeVersion(2, 29, 2));
         let project = Project::new(&read, &BTreeMap::new(), None);
         World {
-            on_disk: Ok(project.clone()),
+            on_disk: Some(project.clone()),
             read: Some(project),
             ..running(compose)
         }

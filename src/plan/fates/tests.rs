@@ -71,7 +71,7 @@ fn started(by: &str, hash: Option<&str>, portainer: &'static str) -> World {
 /// The fate of the service, and whether its bind mounts are sent in the long syntax.
 fn planned(world: &mut World, sent: &str, host: &str) -> (Fate, bool) {
     sent.clone_into(&mut world.compose);
-    world.on_disk = Ok(read(SHORT, host));
+    world.on_disk = Some(read(SHORT, host));
     world.read = Some(read(sent, host));
     planned_of(world)
 }
@@ -144,7 +144,7 @@ fn b47_what_is_unknown_of_a_service_is_named() {
     "services: {web: {image: x, deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}}}"
         .clone_into(&mut world.compose);
     let why = "Compose in this version of Portainer may treat reserved devices without `count` differently";
-    world.on_disk = Ok(project.clone());
+    world.on_disk = Some(project.clone());
     world.read = Some(project);
     assert_eq!(planned_of(&world).0, Fate::unknown(why));
 }

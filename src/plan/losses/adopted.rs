@@ -27,7 +27,7 @@ impl Plan {
         let volumes = project.services.iter().flat_map(Service::volumes);
         let external = volumes.filter(|(_, volume)| volume.is_external);
         let external: BTreeSet<&str> = external.map(|(_, volume)| &*volume.name).collect();
-        let (losses, unknown) = containers::losses(facts, Some(project), &[], &self.services);
+        let (losses, unknown) = containers::losses(facts, Some(project), &self.services);
         let is_lost = |loss: &Finding| match &loss.kind {
             Kind::Starts => true,
             // Its own rights are removed.

@@ -9,24 +9,21 @@ use crate::{
     plan::{
         Facts, ServicePlan,
         fates::split_surplus,
-        losses::{files, if_recreated, replacement, reported::Reported},
+        losses::{files, if_recreated, replacement},
     },
-    rewrite::loss::TextLoss,
     snapshot::{Inspected, Known},
     text::{counted, shell_word},
 };
 
-/// The losses, and the parts of them that are unknown. `project` is `None` if it is unknown what is sent; `text` are the losses of
-/// the text, and `services` what is planned for certain.
+/// The losses, and the parts of them that are unknown. `project` is `None` if it is unknown what is sent; `services` is what is
+/// planned for certain.
 pub fn losses(
     facts: &Facts,
     project: Option<&Project>,
-    text: &[TextLoss],
     services: &[ServicePlan],
 ) -> (Vec<Finding>, Vec<String>) {
     let mut running = Running {
         facts,
-        reported: Reported(text),
         services,
         losses: Vec::new(),
         unknown: Vec::new(),
@@ -41,7 +38,6 @@ pub fn losses(
 
 struct Running<'a, 'f> {
     facts: &'a Facts<'f>,
-    reported: Reported<'a>,
     services: &'a [ServicePlan],
     losses: Vec<Finding>,
     unknown: Vec<String>,
@@ -99,13 +95,8 @@ impl<'a> Running<'a, '_> {
             Fate::Removed(why) => losses.extend(why.map(|why| (Kind::Orphan, why))),
             Fate::Unknown => {}
             Fate::Recreated(service) => {
-                let (found, unknown) = replacement::losses(
-                    self.facts,
-                    container,
-                    service,
-                    self.reported,
-                    if_recreated,
-                );
+                let (found, unknown) =
+                    replacement::losses(self.facts, container, service, if_recreated);
                 losses.extend(found);
                 self.unknown.extend(unknown);
                 placed = service

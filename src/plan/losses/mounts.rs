@@ -13,9 +13,9 @@ use composefile::{
 use serde_json::Value;
 
 use crate::{
-    compose::{Content, Place, Service},
+    compose::{Content, Place, Project, Service},
     finding::Kind,
-    plan::{Facts, InPortainer, losses::reported::Reported},
+    plan::{Facts, InPortainer, losses::text::INSIDE},
     snapshot::{Inspected, is_id},
 };
 
@@ -23,14 +23,14 @@ use crate::{
 const DEPTH: usize = 16;
 
 /// What the text mounts at one target.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct Mount {
     source: Source,
     /// `None` if it is not compared.
     is_read_only: Option<bool>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 enum Source {
     Bind(Place),
     Volume {
@@ -40,7 +40,6 @@ enum Source {
     },
     Anonymous,
     Tmpfs,
-    /// Unknown, or reported by the losses of the text.
     Unknown,
 }
 
@@ -82,11 +81,20 @@ pub fn losses(
     facts: &Facts,
     container: Inspected,
     service: &Service,
-    reported: Reported,
 ) -> (Vec<(Kind, String)>, Vec<String>) {
-    let after = mounts(facts, service, reported, DEPTH);
+    let after = sent(facts, service);
+    let on_disk = facts.projects.on_disk.as_ref().ok();
+    let on_disk = on_disk.filter(|_| !facts.is_adoption);
+    let before =
+        on_disk.and_then(|all| Some(mounts(Some(all), all.service(&service.name)?, DEPTH)));
     let (mut losses, mut unknown) = (Vec::new(), Vec::new());
     for (target, now) in running(container) {
+        let is_changed =
+            |before: &Mounts| before.by_target.get(&target) != after.by_target.get(&target);
+        // The losses of the text say so.
+        if before.as_ref().is_some_and(is_changed) {
+            continue;
+        }
         let kept = match now.source {
             Now::Volume(_) => "; the volume keeps its data",
             _ => "",
@@ -139,7 +147,7 @@ pub fn losses(
 /// The paths at which a container of a service has anonymous volumes of its own: from the text, and from the image if no other
 /// service's volumes can be there.
 pub fn anonymous(facts: &Facts, service: &Service, image: Option<&Value>) -> BTreeSet<String> {
-    let found = mounts(facts, service, Reported(&[]), DEPTH);
+    let found = sent(facts, service);
     let own = service.mounts.iter().filter(|mount| {
         // Docker rejects any other target.
         let is_path = mount.target.starts_with('/');
@@ -159,7 +167,7 @@ pub fn anonymous(facts: &Facts, service: &Service, image: Option<&Value>) -> BTr
 
 /// Whether the text mounts something at a path of a service that is no anonymous volume.
 pub fn mounts_other(facts: &Facts, service: &Service, path: &str) -> bool {
-    let found = mounts(facts, service, Reported(&[]), DEPTH);
+    let found = sent(facts, service);
     let mount = found.by_target.get(path);
     mount.is_some_and(|mount| !matches!(mount.source, Source::Anonymous))
 }
@@ -188,12 +196,10 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
             };
             Moved::To(format!("{what} of Portainer's copy of the repository"))
         }
-        // The losses of the text name the paths that Portainer resolves.
         (_, Source::Unknown)
         | (
             Now::Path(_),
-            Source::Bind(Place::Folder(_) | Place::Unknown)
-            | Source::Volume {
+            Source::Volume {
                 has_options: true, ..
             },
         ) => Moved::Unknown,
@@ -216,7 +222,7 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
         (Now::Tmpfs, Source::Tmpfs) => Moved::No,
         (Now::Volume(now), Source::Volume { name, .. }) if now == name => Moved::No,
         (_, Source::Volume { name, .. }) => Moved::To(format!("volume {name}")),
-        (_, Source::Bind(_)) => Moved::To("a path inside Portainer".to_owned()),
+        (_, Source::Bind(_)) => Moved::To(INSIDE.to_owned()),
         (_, Source::Anonymous) => Moved::To("a new anonymous volume".to_owned()),
         (_, Source::Tmpfs) => Moved::To("a tmpfs".to_owned()),
     }
@@ -281,20 +287,25 @@ fn asked_for<'c>(container: Inspected<'c>, target: &str) -> Vec<&'c str> {
     short.chain(long).collect()
 }
 
-/// What the text mounts into a service.
-fn mounts(facts: &Facts, service: &Service, reported: Reported, depth: usize) -> Mounts {
+/// What the text that is sent mounts into a service.
+fn sent(facts: &Facts, service: &Service) -> Mounts {
+    mounts(facts.projects.sent.as_ref().ok(), service, DEPTH)
+}
+
+/// What a service of a project mounts.
+fn mounts(project: Option<&Project>, service: &Service, depth: usize) -> Mounts {
     let mut found = Mounts {
         by_target: BTreeMap::new(),
         is_whole: true,
     };
     for source in service.texts("volumes_from") {
-        found.inherit(facts, &source, reported, depth);
+        found.inherit(project, &source, depth);
     }
     for item in service.texts("tmpfs") {
         let target = item.split(':').next().unwrap_or_default();
         found.add(target, Source::Tmpfs, None);
     }
-    for (at, mount) in service.mounts.iter().enumerate() {
+    for mount in &service.mounts {
         let source = match (mount.kind, &mount.place, &mount.volume) {
             (MountType::Bind, Some(place), _) => Source::Bind(place.clone()),
             (MountType::Volume, _, Some(volume)) => Source::Volume {
@@ -305,9 +316,6 @@ fn mounts(facts: &Facts, service: &Service, reported: Reported, depth: usize) ->
             _ if mount.is_tmpfs => Source::Tmpfs,
             _ => Source::Unknown,
         };
-        let is_reported = reported.names(&service.name, &format!("volumes[{at}]"));
-        found.is_whole &= !is_reported;
-        let source = if is_reported { Source::Unknown } else { source };
         found.add(&mount.target, source, Some(mount.is_read_only));
     }
     for file in &service.files {
@@ -331,16 +339,15 @@ impl Mounts {
     }
 
     /// An item of `volumes_from`: a service with an optional mode, or `container:NAME`, whose mounts are unknown.
-    fn inherit(&mut self, facts: &Facts, item: &str, reported: Reported, depth: usize) {
+    fn inherit(&mut self, project: Option<&Project>, item: &str, depth: usize) {
         let mut parts = item.splitn(2, ':');
         let (name, mode) = (parts.next().unwrap_or_default(), parts.next());
-        let sent = facts.projects.sent.as_ref().ok();
-        let from = sent.and_then(|project| project.service(name));
+        let from = project.and_then(|project| project.service(name));
         let Some(from) = from.filter(|_| name != "container" && depth > 0) else {
             self.is_whole = false;
             return;
         };
-        let from = mounts(facts, from, reported, depth - 1);
+        let from = mounts(project, from, depth - 1);
         self.is_whole &= from.is_whole;
         for (target, mut mount) in from.by_target {
             // Compose drops the mode, at least version 2.26.

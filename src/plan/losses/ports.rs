@@ -4,9 +4,7 @@ use std::{net::IpAddr, ops::RangeInclusive};
 
 use serde_json::Value;
 
-use crate::{
-    compose::Service, finding::Kind, plan::losses::reported::Reported, snapshot::Inspected,
-};
+use crate::{compose::Service, finding::Kind, plan::Facts, snapshot::Inspected};
 
 /// Stands for a port that the engine chooses.
 const CHOSEN: RangeInclusive<u16> = 0..=0;
@@ -114,8 +112,8 @@ fn range(text: &str) -> Option<RangeInclusive<u16>> {
 }
 
 /// The ports that a container publishes and its successor will not.
-pub fn lost(container: Inspected, service: &Service, reported: Reported) -> Option<(Kind, String)> {
-    if reported.names(&service.name, "ports") {
+pub fn lost(facts: &Facts, container: Inspected, service: &Service) -> Option<(Kind, String)> {
+    if facts.is_changed_by_text(&service.name, |one| one.get("ports")) {
         return None;
     }
     let after = published(service);

@@ -8,7 +8,7 @@ use crate::{
     model::tagged,
     plan::{
         Facts, fates,
-        losses::{limits, mounts, networks, ports, reported::Reported},
+        losses::{limits, mounts, networks, ports},
     },
     snapshot::{Inspected, is_id},
 };
@@ -19,7 +19,6 @@ pub fn losses(
     facts: &Facts,
     container: Inspected,
     service: &Service,
-    reported: Reported,
     if_recreated: &str,
 ) -> (Vec<(Kind, String)>, Vec<String>) {
     let mut losses = Vec::new();
@@ -29,11 +28,11 @@ pub fn losses(
         let message = format!("{if_recreated}renamed to {name}");
         losses.push((Kind::Edited, message));
     }
-    losses.extend(other_image(facts, container, service, reported));
-    let (mounts, unknown) = mounts::losses(facts, container, service, reported);
+    losses.extend(other_image(facts, container, service));
+    let (mounts, unknown) = mounts::losses(facts, container, service);
     losses.extend(mounts);
-    losses.extend(ports::lost(container, service, reported));
-    losses.extend(variables(facts, container, service, reported));
+    losses.extend(ports::lost(facts, container, service));
+    losses.extend(variables(facts, container, service));
     let networks = networks::differences(container, service, facts.tool);
     let networks = networks
         .into_iter()
@@ -89,12 +88,7 @@ fn will_start(facts: &Facts, container: Inspected) -> Option<(Kind, String)> {
 }
 
 /// The name of its image now refers to another image or to none, or the text names another image.
-fn other_image(
-    facts: &Facts,
-    container: Inspected,
-    service: &Service,
-    reported: Reported,
-) -> Option<(Kind, String)> {
+fn other_image(facts: &Facts, container: Inspected, service: &Service) -> Option<(Kind, String)> {
     let after = service.image.as_ref()?;
     let id = |name: &str| facts.before.details.images.get(name)?.as_ref()?["Id"].as_str();
     let now = container.image_name();
@@ -113,7 +107,7 @@ fn other_image(
         || now.starts_with("sha256:")
         || is_id(now)
         || (!service.names_image() && now == built)
-        || reported.names(&service.name, "image");
+        || facts.is_changed_by_text(&service.name, |one| one.get("image"));
     let message = format!("image {after} instead of {now}");
     (!is_unknown).then_some((Kind::Edited, message))
 }
@@ -127,13 +121,7 @@ fn full_name(name: &str) -> String {
     tagged(short)
 }
 
-fn variables(
-    facts: &Facts,
-    container: Inspected,
-    service: &Service,
-    reported: Reported,
-) -> Vec<(Kind, String)> {
-    let told = reported.variables(&service.name);
+fn variables(facts: &Facts, container: Inspected, service: &Service) -> Vec<(Kind, String)> {
     let old_image = image_env(facts, container.image_id());
     let found = service
         .image
@@ -142,15 +130,17 @@ fn variables(
     let new_image = found.or_else(|| old_image.clone());
     let (mut lost, mut changed) = (Vec::new(), Vec::new());
     for (name, value) in container.env() {
+        if facts.is_changed_by_text(&service.name, |one| one.environment.get(name)) {
+            continue;
+        }
         match service.environment.get(name) {
-            Some(_) if reported.names(&service.name, &format!("environment.{name}")) => {}
             Some(new) if new != value => changed.push(name),
             Some(_) => {}
             None => {
                 let (Some(old), Some(new)) = (&old_image, &new_image) else {
                     continue;
                 };
-                if old.get(name).is_some_and(|old| *old == value) || told.contains(name) {
+                if old.get(name).is_some_and(|old| *old == value) {
                     continue;
                 }
                 match new.get(name) {

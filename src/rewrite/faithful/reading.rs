@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use composefile::{document::Node, dotenv, interpolate::Lookup, reader::Reader, services::Service};
+use composefile::{document::Node, dotenv, reader::Reader, services::Service};
 
 use super::{Finding, Kind, blocker::FIX_LINE, listed::Listed, write::quoted};
 
@@ -65,39 +65,4 @@ fn explicit(reader: &Reader<'_, '_>, service: Service<'_>) -> BTreeMap<String, O
         Some((name.to_owned(), value))
     });
     items.chain(entries).collect()
-}
-
-/// The variables that an env file sets; `set_already` gives those of the files before it.
-pub(in crate::rewrite) fn read_over(
-    text: &str,
-    is_raw: bool,
-    lookup: Lookup<'_>,
-    set_already: Lookup<'_>,
-) -> Result<Vec<(String, String)>, String> {
-    if is_raw {
-        raw(text, lookup)
-    } else {
-        dotenv::parse_over(text, lookup, set_already).map_err(|error| error.to_string())
-    }
-}
-
-/// `format: raw`: each line is a name, `=`, and a value without quotes or interpolation.
-fn raw(text: &str, lookup: Lookup<'_>) -> Result<Vec<(String, String)>, String> {
-    let mut found = Vec::new();
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    for (index, line) in text.split('\n').enumerate() {
-        let line = line.strip_suffix('\r').unwrap_or(line).trim_start();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let (name, value) = match line.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (line, lookup(line)),
-        };
-        if name.is_empty() || name.contains([' ', '\t']) {
-            return Err(format!("line {}: invalid variable name", index + 1));
-        }
-        found.extend(value.map(|value| (name.to_owned(), value)));
-    }
-    Ok(found)
 }

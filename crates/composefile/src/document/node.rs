@@ -79,26 +79,19 @@ impl<'d> Node<'d> {
     ///
     /// Takes time in proportion to the number of siblings before the node on each level.
     pub fn path(self) -> String {
-        let root = Self::new(self.document, 0);
-        self.path_below(root).unwrap_or_default()
-    }
-
-    /// The path from another node; `None` if this node is not below that one.
-    pub fn path_below(self, above: Node<'d>) -> Option<String> {
         let mut path = String::new();
-        let mut at = above;
-        if self.id < at.id || self.id > at.last_id() {
-            return None;
-        }
+        let mut at = Self::new(self.document, 0);
         while at.id != self.id {
-            let (step, below) = at.step_towards(self.id)?;
+            let Some((step, below)) = at.step_towards(self.id) else {
+                return String::new();
+            };
             if !path.is_empty() && !step.starts_with('[') {
                 path.push('.');
             }
             path.push_str(&step);
             at = below;
         }
-        Some(path)
+        path
     }
 
     /// The child that is or holds a node, and its step of the path.

@@ -64,24 +64,7 @@ fn mounts_in_short_syntax() {
 }
 
 #[test]
-fn build_contexts() {
-    for (body, expected) in [
-        ("build: ./app", vec!["./app"]),
-        ("build: {dockerfile_inline: FROM x}", vec!["."]),
-        (
-            "build: {context: a, additional_contexts: {x: ../y}}",
-            vec!["a", "../y"],
-        ),
-        (
-            "build: {context: a, additional_contexts: [x=../y]}",
-            vec!["a", "../y"],
-        ),
-        ("image: x", vec![]),
-    ] {
-        with_service(body, |service| {
-            assert_eq!(service.build_contexts(), expected, "{body}");
-        });
-    }
+fn remote_build_contexts() {
     let remote = "https://x/y.git git@github.com:a/b github.com/a/b docker-image://x service:y";
     assert!(remote.split(' ').all(is_remote_context));
     assert!(!is_remote_context("./app"));

@@ -135,24 +135,17 @@ fn b01_the_same_directory_under_another_path_is_no_loss() {
 
 #[test]
 fn b01_mounts_that_the_losses_of_the_text_name_are_named_once() {
-    for (item, path) in [
-        ("../up:/up", "../up"),
-        ("x/../y:/up", ""),
-        ("~/up:/up", "~/up"),
+    for (item, now) in [
+        ("../up:/up", "/s/up"),
+        ("~/up:/up", "/root/up"),
+        ("${HOME}/up:/up", "/root/up"),
     ] {
         let text = format!("services: {{web: {{image: x, volumes: ['{item}']}}}}");
-        let world = mounted(&text, json!([bind("/s/up", "/up", true)]));
-        let losses = world.losses();
-        let is_text = |loss: &String| loss.starts_with("service web: ") && loss.contains(path);
-        assert!(losses.iter().all(is_text), "{losses:?}");
-        assert!(losses.len() < 2, "{losses:?}");
+        let world = mounted(&text, json!([bind(now, "/up", true)]));
+        world.loses([format!(
+            "service web: a path inside Portainer is mounted at /up instead of {now}"
+        )]);
     }
-    let text = "services: {web: {image: x, volumes: ['${HOME}/up:/up']}}";
-    let losses = mounted(text, json!([bind("/root/up", "/up", true)])).losses();
-    assert!(
-        losses.iter().all(|loss| loss.starts_with("service web: ")),
-        "{losses:?}"
-    );
 }
 
 #[test]
