@@ -80,6 +80,7 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
             run,
             report: &mut report,
             start: Progress::NotSent,
+            flags: adopt.flags,
         };
         procedure.steps()
     });
@@ -105,6 +106,8 @@ struct Adoption<'a, 'r> {
     report: &'r mut AdoptReport,
     /// How far the run has come before it sends the request.
     start: Progress,
+    /// Those of the plans from now on.
+    flags: AdoptFlags,
 }
 
 impl Adoption<'_, '_> {
@@ -250,14 +253,10 @@ impl Adoption<'_, '_> {
         );
     }
 
-    fn prepare(&mut self) -> Result<Prepared> {
-        self.prepare_with(self.a.flags)
-    }
-
     /// Reads what exists and plans. Hides every value that Portainer may repeat.
-    fn prepare_with(&mut self, flags: AdoptFlags) -> Result<Prepared> {
+    fn prepare(&mut self) -> Result<Prepared> {
         self.run.wait("inspecting what exists");
-        let prepared = Prepared::new(&self.at, flags)?;
+        let prepared = Prepared::new(&self.at, self.flags)?;
         let sent = prepare::sent(&prepared.rewrite);
         self.run.hide(prepared.source.env.as_deref(), sent.env);
         if let Some(password) = self.at.git.and_then(|git| git.password.as_ref()) {

@@ -107,10 +107,10 @@ pub enum Kind {
     Image,
     /// Something else of a container that a user changes in the text.
     Edited,
-    /// Containers of a service beyond those that the text starts.
+    /// The containers of a service, of which there are more than the text starts.
     Replicas {
-        /// How many there are.
-        now: usize,
+        /// Their names.
+        containers: Vec<String>,
         /// How many the text starts.
         after: usize,
     },

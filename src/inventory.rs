@@ -272,14 +272,26 @@ impl<'a> Inventory<'a> {
         if let Err(error) = stack.name().refuse_management_plane() {
             return Plan::failed(&error);
         }
-        // A list says once what could not be read.
-        let is_unread = host.records.is_none() || host.environment.is_unusable();
-        if is_unread || host.containers.is_none() {
-            return Plan::unplanned(Readiness::Unknown);
+        if let Some(unread) = self.unread(host) {
+            let mut plan = Plan::unplanned(Readiness::Unknown);
+            plan.warn(unread);
+            return plan;
         }
         let situation = self.situation(stack);
         let prepared = adopt::Prepared::new(&situation, AdoptFlags::default());
         prepared.map_or_else(|error| Plan::failed(&error), |prepared| prepared.plan)
+    }
+
+    /// What could not be read, in a few words. The warnings of a list say why.
+    fn unread(&self, host: &Host) -> Option<String> {
+        match self.portainer {
+            _ if host.containers.is_none() => Some("Docker was not read".to_owned()),
+            _ if host.records.is_none() => Some("Portainer was not read".to_owned()),
+            Some((_, id)) if host.environment.is_unusable() => {
+                Some(format!("environment {id} cannot be used"))
+            }
+            _ => None,
+        }
     }
 
     /// Why a stack is never adopted (C05, B04).

@@ -64,7 +64,7 @@ pub struct Plan {
     pub services: Vec<ServicePlan>,
     /// Everything that would be lost, as far as it is known.
     pub losses: Vec<Finding>,
-    /// What would change because it was changed in the files, and what would run again. Not what a fate says.
+    /// What would change because it was changed in the files, and what would run again. A fate may say it, too.
     pub changes: Vec<Finding>,
     /// Whether the containers could be inspected, and Compose could read the files on disk and what is sent. Otherwise it is
     /// unknown what the stack loses.

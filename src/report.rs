@@ -5,10 +5,10 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{
-    model::{Container, PORTAINER_FOLDERS, Record},
+    model::{Container, Deployment, PORTAINER_FOLDERS, Record},
     plan::{Plan, Readiness},
 };
 
@@ -65,14 +65,20 @@ impl Containers {
 pub struct PortainerStack {
     pub id: String,
     /// `active`, `inactive`, `still deploying` or `in error`.
-    pub state: String,
+    #[serde(serialize_with = "displayed")]
+    #[schemars(with = "String")]
+    pub state: Deployment,
+}
+
+fn displayed<S: Serializer>(state: &Deployment, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(state)
 }
 
 impl PortainerStack {
     pub fn of(record: &Record) -> Self {
         Self {
             id: record.id.clone(),
-            state: record.deployment.to_string(),
+            state: record.deployment.clone(),
         }
     }
 }

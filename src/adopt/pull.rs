@@ -3,12 +3,14 @@
 use anyhow::Result;
 
 use super::{Adoption, Prepared, progress::Progress};
-use crate::{failure::Failure, model::Pull, plan::AdoptFlags, run::Consent};
+use crate::{failure::Failure, model::Pull, run::Consent};
 
 impl Adoption<'_, '_> {
     /// Pulls what is missing, and plans again. Pulls nothing if something else prevents the adoption, or if an image has to
     /// be built.
     pub(super) fn pull(&mut self, prepared: Prepared) -> Result<Prepared> {
+        // What is missing from now on prevents the adoption.
+        self.flags.pull = false;
         if prepared.plan.pulls.is_empty() {
             return Ok(prepared);
         }
@@ -16,11 +18,7 @@ impl Adoption<'_, '_> {
             self.ask(&prepared.plan)?;
         }
         self.pull_all(&prepared.plan.pulls)?;
-        // What is still missing prevents the adoption.
-        self.prepare_with(AdoptFlags {
-            pull: false,
-            ..self.a.flags
-        })
+        self.prepare()
     }
 
     /// Pulls what Portainer would pull again, because of `pull_policy` or `platform` (N10): if it cannot be pulled, the

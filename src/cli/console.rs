@@ -240,7 +240,7 @@ impl Console {
         self.progress(&item(std::slice::from_ref(start), text, self.steps_width()));
     }
 
-    /// Prints a sentence of a plan or of a result. What does not fit is indented. A command stays whole.
+    /// Prints a sentence of a plan or of a result. What does not fit is indented.
     pub(super) fn told(&self, text: &str) {
         self.progress(&wrap_lines(&lines(text), 0, self.steps_width()));
     }

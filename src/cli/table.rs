@@ -15,15 +15,15 @@ pub(super) type Part = (Meaning, String);
 /// A row of a table.
 pub(super) struct TableRow {
     pub cells: Vec<Part>,
-    /// The name of the row, and the command or the reason that ends its last cell. It is never cut: where it does not fit, it
+    /// The name of the row, and a command or a reason that follows its last cell. It is never cut: where it does not fit, it
     /// is below the table.
-    pub command: Option<[String; 2]>,
+    pub tail: Option<[String; 2]>,
 }
 
 impl From<Vec<Part>> for TableRow {
     fn from(cells: Vec<Part>) -> Self {
-        let command = None;
-        Self { cells, command }
+        let tail = None;
+        Self { cells, tail }
     }
 }
 
@@ -48,10 +48,13 @@ pub(super) fn lines(
     let header: Vec<Part> = header.iter().map(head).collect();
     let rows = rows.into_iter().map(Into::into);
     let mut rows: Vec<TableRow> = std::iter::once(header.into()).chain(rows).collect();
-    for TableRow { cells, command } in &mut rows {
+    for TableRow { cells, tail } in &mut rows {
         let texts = cells.iter_mut().map(|(_, text)| text);
-        for text in texts.chain(command.iter_mut().flatten()) {
+        for text in texts.chain(tail.iter_mut().flatten()) {
             *text = printable(text).into_owned();
+        }
+        if let (Some([_, tail]), Some((_, last))) = (tail, cells.last_mut()) {
+            last.push_str(tail);
         }
     }
     let columns = rows.first().map_or(0, |row| row.cells.len());
@@ -73,16 +76,16 @@ pub(super) fn lines(
     }
     let room = widths.iter().rev().skip(1).map(|width| width + 2).sum();
     let room = terminal.map_or(usize::MAX, |terminal| terminal.saturating_sub(room));
-    let mut commands: Vec<(String, Vec<String>)> = Vec::new();
+    let mut below: Vec<(String, Vec<String>)> = Vec::new();
     for row in &mut rows {
-        if let (Some([name, command]), Some((_, last))) = (&row.command, row.cells.last_mut())
+        if let (Some([name, tail]), Some((_, last))) = (&row.tail, row.cells.last_mut())
             && width(last) > room
-            && let Some(start) = last.strip_suffix(command.as_str())
         {
-            *last = format!("{start}see below");
-            match commands.iter_mut().find(|(known, _)| known == command) {
+            last.truncate(last.len() - tail.len());
+            last.push_str("see below");
+            match below.iter_mut().find(|(known, _)| known == tail) {
                 Some((_, names)) => names.push(name.clone()),
-                None => commands.push((command.clone(), vec![name.clone()])),
+                None => below.push((tail.clone(), vec![name.clone()])),
             }
         }
     }
@@ -107,13 +110,13 @@ pub(super) fn lines(
         }
         line
     };
-    let commands = commands
+    let below = below
         .into_iter()
-        .map(|(command, names)| match names.as_slice() {
-            [name] => format!("{name}: {command}"),
-            _ => command,
+        .map(|(tail, names)| match names.as_slice() {
+            [name] => format!("{name}: {tail}"),
+            _ => tail,
         });
-    rows.into_iter().map(line).chain(commands).collect()
+    rows.into_iter().map(line).chain(below).collect()
 }
 
 /// The widest column of names.
@@ -204,11 +207,11 @@ mod tests {
     #[test]
     fn a_command_that_does_not_fit_is_below_the_table() {
         let shown = |terminal| {
-            let last = "no Compose file: stacklift export web".to_owned();
-            let command = ["web", "stacklift export web"].map(str::to_owned);
+            let last = "no Compose file: ".to_owned();
+            let tail = ["web", "stacklift export web"].map(str::to_owned);
             let rows = [TableRow {
                 cells: plain(["web *".to_owned(), last]),
-                command: Some(command),
+                tail: Some(tail),
             }];
             let lines = lines(&["STACK", "ADOPT"], rows, Some(terminal));
             let plain = |line: &String| anstream::adapter::strip_str(line).to_string();

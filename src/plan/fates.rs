@@ -20,7 +20,7 @@ use crate::{
     compose::{ComposeVersion, Dialect, Project, Rejection, Service},
     plan::{Facts, PortainerCompose, edited},
     snapshot::Inspected,
-    text::{counted, printable},
+    text::printable,
 };
 
 /// Why a service is recreated whose image the Compose file only builds.
@@ -110,13 +110,6 @@ pub fn newer_image(image: &str) -> String {
     format!("{image} is now a different image")
 }
 
-/// The fate of a service that has more containers than the text asks for, if it is unknown which ones stay.
-pub fn fewer(now: usize, after: usize) -> Fate {
-    Fate::Unknown(format!(
-        "it has {now} containers, but the Compose file asks for {after}; the others are removed"
-    ))
-}
-
 /// Splits off the containers of a service beyond `after`: those with the highest numbers.
 pub fn split_surplus<'a>(
     own: &mut Vec<Inspected<'a>>,
@@ -125,12 +118,6 @@ pub fn split_surplus<'a>(
 ) -> Vec<Inspected<'a>> {
     own.sort_by_key(|one| one.container_number(tool));
     own.split_off(after)
-}
-
-/// The fate of a container that a service no longer has when it has `after` containers.
-pub fn surplus(service: &str, after: usize) -> Fate {
-    let asked = counted(after, "container");
-    Fate::Removed(format!("the Compose file asks for {asked} of {service}"))
 }
 
 /// What the Compose program of this host reads.

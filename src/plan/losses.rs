@@ -15,7 +15,7 @@ pub mod text;
 use crate::{
     finding::{Finding, Kind},
     model::{Carried, Changes},
-    plan::{Facts, Fate, ServicePlan, fate_of, fates},
+    plan::{Facts, Fate, ServicePlan, fate_of},
     snapshot::Inspected,
 };
 
@@ -56,12 +56,11 @@ impl Finding {
 
     /// How many containers of a service are removed, if no row names them.
     pub fn removed(&self, services: &[ServicePlan]) -> Option<String> {
-        let Kind::Replicas { now, after } = self.kind else {
+        let Kind::Replicas { containers, after } = &self.kind else {
             return None;
         };
-        let service = self.service.as_deref()?;
-        let surplus = fates::surplus(service, after);
-        let are_named = services.iter().any(|one| one.fate == surplus);
+        let (service, now) = (self.service.as_deref()?, containers.len());
+        let are_named = services.iter().any(|row| row.removes_one_of(containers));
         let (count, verb) = (now - after, if now - after == 1 { "is" } else { "are" });
         (!are_named).then(|| format!("{count} of the {now} containers of {service} {verb} removed"))
     }
@@ -70,14 +69,11 @@ impl Finding {
     pub fn is_told(&self, services: &[ServicePlan]) -> bool {
         let subject = self.subject.as_deref();
         let own = subject.and_then(|subject| fate_of(services, subject));
-        let mut services = services.iter();
-        match self.kind {
-            Kind::Replicas { now, after } => {
-                let service = self.service.as_deref().unwrap_or_default();
-                let (fewer, surplus) = (fates::fewer(now, after), fates::surplus(service, after));
-                services
-                    .any(|one| one.fate == surplus || (one.service == service && one.fate == fewer))
-            }
+        match &self.kind {
+            Kind::Replicas { containers, .. } => services.iter().any(|row| {
+                let is_own = Some(&row.service) == self.service.as_ref();
+                row.removes_one_of(containers) || is_own && row.keeps_unknown_ones()
+            }),
             Kind::Starts => matches!(own, Some(Fate::Started(_))),
             Kind::Image => own.is_some_and(|fate| fate.reason() == Some(&self.message)),
             _ => false,

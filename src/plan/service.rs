@@ -42,6 +42,18 @@ impl ServicePlan {
         }
     }
 
+    /// Whether it is the row of a container that is removed, and that is among these.
+    pub fn removes_one_of(&self, containers: &[String]) -> bool {
+        matches!(self.fate, Fate::Removed(_))
+            && self.containers.iter().any(|own| containers.contains(own))
+    }
+
+    /// Whether it has more containers than the text asks for, and it is unknown which ones stay.
+    pub fn keeps_unknown_ones(&self) -> bool {
+        let asked = self.asked.unwrap_or(usize::MAX);
+        matches!(self.fate, Fate::Unknown(_)) && asked < self.containers.len()
+    }
+
     /// Gives it a fate for which its containers may be stopped.
     pub fn may_stop(&mut self, facts: &Facts, fate: Fate) {
         self.fate = fate;

@@ -162,8 +162,8 @@ fn a_list_says_once_that_portainer_has_no_such_environment() {
     assert_eq!(run.err, warning);
     run.prints(
         "STACK  CONTAINERS  STATE    ADOPT
-blog   1/1         unknown  unknown: stacklift doctor --endpoint 99
-web    1/1         unknown  unknown: stacklift doctor --endpoint 99\n",
+blog   1/1         unknown  unknown: environment 99 cannot be used
+web    1/1         unknown  unknown: environment 99 cannot be used\n",
     );
 }
 

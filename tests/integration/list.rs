@@ -237,9 +237,9 @@ fn without_portainer() {
     started_by_portainer(&bench, "theirs", PLAIN);
     let expected = "\
 STACK   CONTAINERS  STATE        ADOPT
-idle    0/0         not started  unknown: stacklift doctor
+idle    0/0         not started  unknown: Portainer was not read
 theirs  1/1         unknown      no Compose file: stacklift doctor
-web     1/1         unknown      unknown: stacklift doctor
+web     1/1         unknown      unknown: Portainer was not read
 ";
     let run = bench.without_key("list").code(0);
     run.prints(expected);
@@ -265,7 +265,7 @@ fn without_the_engine() {
     let bench = Bench::on_disk(PLAIN);
     bench.record("ghost", 1);
     let run = bench.without_engine("list").code(0);
-    let rows = "\nghost  ?           unknown  no Compose file: stacklift doctor\nweb    ?           unknown  unknown: stacklift doctor\n";
+    let rows = "\nghost  ?           unknown  no Compose file: stacklift doctor\nweb    ?           unknown  unknown: Docker was not read\n";
     let warning = "warning: failed to list all containers";
     run.says(&[rows, warning, "the containers are unknown"]);
 }

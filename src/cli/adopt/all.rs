@@ -4,6 +4,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -29,7 +30,7 @@ use crate::{
     failure::Failure,
     inventory::{Files, Found, Inventory, PLANNED_AT_ONCE, missing},
     model::WantedAccess,
-    observe::{Host, with_hint},
+    observe::{Host, Situation, with_hint},
     parallel::{caught, in_parallel_of, lock},
     plan::{Plan, Readiness},
     report::{AdoptReport, AllEntry, AllReport, Outcome, StackResult, VERSION},
@@ -175,8 +176,9 @@ struct All<'a> {
 
 /// A stack that is to be adopted, and its plan. `None` if it is restored first: it is planned again then.
 struct Planned {
-    stack: Stack,
-    settings: Settings,
+    name: StackName,
+    /// Its directory, if `--dir` has to name it.
+    dir: Option<PathBuf>,
     plan: Option<Plan>,
 }
 
@@ -274,7 +276,11 @@ impl All<'_> {
                 unplanned(StackResult::Unfinished, Readiness::Unknown)
             }
             (None, Files::Stack(stack)) => {
-                let prepared = caught(|| self.prepare(found, stack, interrupted.as_ref()));
+                let situation = Situation {
+                    access: self.access.as_ref(),
+                    ..inventory.situation(stack)
+                };
+                let prepared = caught(|| self.prepare(found, &situation, interrupted.as_ref()));
                 let prepared = prepared.unwrap_or_else(|panic| Err(panic.into()));
                 prepared.unwrap_or_else(|error| failed(&error))
             }
@@ -295,27 +301,22 @@ impl All<'_> {
     fn prepare(
         &self,
         found: &Found,
-        stack: &Stack,
+        situation: &Situation,
         interrupted: Option<&Unfinished>,
     ) -> Result<(StackResult, Plan, Option<Planned>)> {
-        let mut settings = self.settings.clone();
-        if found.needs_dir(&settings.location) {
-            settings.location.dir = Some(stack.dir().to_owned());
-        }
-        let opened = self.open(stack, &settings)?;
+        let (name, at) = (situation.stack.name().clone(), &self.settings.location);
+        let dir = found.needs_dir(at).then(|| situation.stack.dir());
+        let dir = dir.map(Path::to_owned).or_else(|| at.dir.clone());
         if interrupted.is_some_and(Unfinished::is_incomplete) {
-            let planned = Planned {
-                stack: opened.stack,
-                settings,
-                plan: None,
-            };
+            let plan = None;
+            let planned = Planned { name, dir, plan };
             return Ok((StackResult::Planned, Plan::default(), Some(planned)));
         }
-        let plan = Prepared::new(&opened.situation(), self.arguments.adoption.flags)?.plan;
+        let plan = Prepared::new(situation, self.arguments.adoption.flags)?.plan;
         // An adoption waits for an earlier request without a known end (B11), and checks what an earlier run left, also if
         // nothing else is to do.
-        let waits = interrupted.is_some()
-            || Place::new(&state_folder()?, opened.stack.name().as_str()).has_unanswered();
+        let waits =
+            interrupted.is_some() || Place::new(&state_folder()?, name.as_str()).has_unanswered();
         let result = match plan.readiness {
             Readiness::NothingToDo if !waits => StackResult::NothingToDo,
             Readiness::Edited => StackResult::Edited,
@@ -326,16 +327,18 @@ impl All<'_> {
             _ => StackResult::Planned,
         };
         let planned = (result == StackResult::Planned).then(|| Planned {
-            stack: opened.stack,
-            settings,
+            name,
+            dir,
             plan: Some(plan.clone()),
         });
         Ok((result, plan, planned))
     }
 
-    fn open(&self, stack: &Stack, settings: &Settings) -> Result<Opened> {
-        let (settings, peers) = (settings.clone(), Arc::clone(&self.peers));
-        let opened = Opened::open(stack.name(), settings, peers, self.console)?;
+    fn open(&self, planned: &Planned) -> Result<Opened> {
+        let mut settings = self.settings.clone();
+        settings.location.dir.clone_from(&planned.dir);
+        let peers = Arc::clone(&self.peers);
+        let opened = Opened::open(&planned.name, settings, peers, self.console)?;
         Ok(Opened {
             access: self.access.clone(),
             ..opened
@@ -345,10 +348,7 @@ impl All<'_> {
     /// Asks once about all stacks, if a container of one is replaced or something is lost (B08).
     fn ask(&self, planned: &[Option<Planned>]) -> Result<()> {
         let planned = planned.iter().flatten();
-        let names: Vec<&str> = planned
-            .clone()
-            .map(|one| one.stack.name().as_str())
-            .collect();
+        let names: Vec<&str> = planned.clone().map(|one| one.name.as_str()).collect();
         let effects = planned.filter_map(|one| {
             let effect = match &one.plan {
                 Some(plan) => plan.interruption()?,
@@ -356,7 +356,7 @@ impl All<'_> {
             };
             Some(match names.len() {
                 1 => effect,
-                _ => format!("{}: {effect}", one.stack.name()),
+                _ => format!("{}: {effect}", one.name),
             })
         });
         let effects: Vec<String> = effects.collect();
@@ -379,9 +379,9 @@ impl All<'_> {
         for (number, (at, one)) in (1..).zip(wanted) {
             // Until it ends, only an interrupt shows the report.
             interrupt.begin(|| lock(report).stacks[at].result = StackResult::Interrupted);
-            let name = one.stack.name();
+            let name = &one.name;
             self.console.heading(&format!("{name} ({number} of {all})"));
-            let opened = self.open(&one.stack, &one.settings);
+            let opened = self.open(one);
             let (arguments, plan) = (self.arguments, one.plan.as_ref());
             let ended = opened
                 .map_err(Stopped::untouched)

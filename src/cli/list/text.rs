@@ -39,7 +39,7 @@ pub(super) fn show(list: &ListReport, console: &Console) {
 
 fn row(stack: &ListEntry) -> TableRow {
     let mark = if stack.outside_stacks_root { " *" } else { "" };
-    let (last, command) = last(stack);
+    let (last, tail) = last(stack);
     TableRow {
         cells: vec![
             (Meaning::Name, format!("{}{mark}", stack.stack.name)),
@@ -47,11 +47,11 @@ fn row(stack: &ListEntry) -> TableRow {
             state(stack.state),
             last,
         ],
-        command: command.map(|command| [stack.stack.name.clone(), command.to_owned()]),
+        tail: tail.map(|tail| [stack.stack.name.clone(), tail.to_owned()]),
     }
 }
 
-/// What adopting the stack would do, and how that ends: the command to run next, if only that helps, or a long reason.
+/// What adopting the stack would do, and what follows it: the command to run next, if only that helps, or a long reason.
 fn last(stack: &ListEntry) -> (Part, Option<&str>) {
     use Readiness as R;
     let first = stack.adopt.blockers.first();
@@ -59,7 +59,7 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
     let next = stack.next_command.as_deref();
     let found = readiness(&stack.adopt);
     let told = |meaning, text: &str| ((meaning, text.to_owned()), None);
-    let only = |meaning| ((meaning, next.unwrap_or_default().to_owned()), next);
+    let only = |meaning| ((meaning, String::new()), next);
     let runs = !stack.stack.is_stopped();
     match (stack.adopt.readiness, next) {
         _ if let Some(run @ InterruptedRun::InProgress) = &stack.stack.interrupted_run => {
@@ -80,17 +80,18 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
         (R::Edited, _) if !runs => told(Meaning::Plain, "start it in Portainer"),
         (_, Some(_)) if is_to_be_planned(stack) => only(Meaning::Changed),
         (R::NoFile, Some(_)) if stack.state == StackState::PortainerGone => only(Meaning::Plain),
-        (R::NoFile | R::Unknown, Some(command)) => {
-            ((found.0, format!("{}: {command}", found.1)), next)
-        }
+        (R::NoFile, Some(_)) => ((found.0, format!("{}: ", found.1)), next),
         (R::NoFile, None) if stack.state == StackState::Kubernetes => {
             told(Meaning::Plain, "no Compose project")
         }
         (R::NoFile | R::Blocked, None) => told(found.0, &format!("{}; {hint}", found.1)),
-        _ => {
-            let long = first.filter(|one| one.short.is_none());
-            (found, long.map(|one| one.message.as_str()))
-        }
+        _ => match stack.adopt.blockers.as_slice() {
+            [one] if one.short.is_none() => (
+                (found.0, "blocked: ".to_owned()),
+                Some(one.message.as_str()),
+            ),
+            _ => (found, None),
+        },
     }
 }
 
@@ -151,7 +152,11 @@ pub(in crate::cli) fn readiness(way: &Plan) -> Part {
         Readiness::Edited => (Meaning::Plain, "keep editing it there"),
         Readiness::NoFile if way.blockers.is_empty() => (Meaning::Plain, "no Compose file"),
         Readiness::Blocked | Readiness::NoFile => return (Meaning::Failed, way.told("blocked")),
-        Readiness::Unknown => (Meaning::Unknown, "unknown"),
+        Readiness::Unknown => {
+            let why = way.warnings.first();
+            let why = why.map_or_else(String::new, |why| format!(": {}", why.message));
+            return (Meaning::Unknown, format!("unknown{why}"));
+        }
     };
     (meaning, words.to_owned())
 }

@@ -1,4 +1,4 @@
-//! A plan as text for people, in the width of the terminal. Commands are never broken. The words for fates and downtime are
+//! A plan as text for people, in the width of the terminal. The words for fates and downtime are
 //! those of [`crate::plan::rows`] and [`crate::plan::downtime`].
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
         table::{column, line, plan_rows},
     },
     finding::{Finding, Kind},
-    model::{Grant, Pull},
+    model::{Deployment, Grant, Pull},
     plan::{Fate, InPortainer, Plan, Readiness, Request, ServicePlan, downtime},
     report::{InterruptedRun, PlanReport, StackReport, Way},
     text::{command, counted, listed, numbered, plural, said},
@@ -194,15 +194,15 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
         Some(_) => "in Portainer from Git".to_owned(),
         None => format!("in Portainer from Git, commit {}", git.short_commit()),
     });
-    let what = match (adopt.map(|way| way.in_portainer), record.state.as_str()) {
+    let what = match (adopt.map(|way| way.in_portainer), &record.state) {
         (Some(InPortainer::Edited), _) => "edited in Portainer since the last adoption",
         (Some(InPortainer::Differs), _) => "in Portainer, which differs from the files",
         (Some(InPortainer::Redeployed), _) => {
             "in Portainer, but containers were started outside of it since"
         }
-        (_, "active") if differs => "in Portainer; your files differ from it",
-        (_, "active") => from_git.as_deref().unwrap_or("in Portainer"),
-        (_, "inactive") => "in Portainer, where it is stopped",
+        (_, Deployment::Active) if differs => "in Portainer; your files differ from it",
+        (_, Deployment::Active) => from_git.as_deref().unwrap_or("in Portainer"),
+        (_, Deployment::Inactive) => "in Portainer, where it is stopped",
         (_, state) => &format!("in Portainer, where it is {state}"),
     };
     what.to_owned()

@@ -12,7 +12,7 @@ use crate::{
         service::{NOT_STARTED, stop_grace},
     },
     snapshot::Inspected,
-    text::{listed, printable, shell_word},
+    text::{counted, listed, printable, shell_word},
 };
 
 /// A service, or a container with a row of its own; its containers; and their fate.
@@ -147,9 +147,12 @@ fn scale_down<'a>(found: Vec<Planning<'a>>, deciding: &Deciding) -> Vec<Planning
         if !removed.is_empty() {
             fate = worst(own.iter().map(|&one| deciding.fate(one, service)));
         } else if !matches!(fate, Fate::Recreated(_)) {
-            fate = fates::fewer(count, after);
+            fate = Fate::Unknown(format!(
+                "it has {count} containers, but the Compose file asks for {after}; the others are removed"
+            ));
         }
-        let surplus = fates::surplus(&name, after);
+        let asked = counted(after, "container");
+        let surplus = Fate::Removed(format!("the Compose file asks for {asked} of {name}"));
         if after > 0 {
             scaled.push((name, own, fate));
         }

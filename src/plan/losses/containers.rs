@@ -174,10 +174,11 @@ impl<'a> Running<'a, '_> {
             let Some(after) = after.filter(|after| *after < now) else {
                 continue;
             };
+            let containers = members.iter().map(|one| one.name().to_owned()).collect();
             let over = split_surplus(&mut members, after, self.facts.tool);
             surplus.extend(over.iter().map(|one| one.id()));
             let message = format!("{} will be reduced to {after}", counted(now, "container"));
-            let kind = Kind::Replicas { now, after };
+            let kind = Kind::Replicas { containers, after };
             self.losses.push(Finding::of_service(name, kind, &message));
         }
         surplus
