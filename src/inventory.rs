@@ -221,7 +221,7 @@ impl<'a> Inventory<'a> {
         interrupted: Option<&Unfinished>,
         adopt: &Plan,
     ) -> StackState {
-        let found = state(&StateFacts {
+        state(&StateFacts {
             record: found.record,
             listed: match &host.records {
                 _ if host.environment.is_unusable() => Listed::Nothing,
@@ -234,13 +234,9 @@ impl<'a> Inventory<'a> {
             containers,
             has_files: !matches!(found.files, Files::None),
             in_portainer: adopt.in_portainer,
+            is_by_hand: !adopt.by_hand.is_empty(),
             interrupted,
-        });
-        match found {
-            StackState::Edited if !adopt.by_hand.is_empty() => StackState::EditedRedeployed,
-            StackState::FromGit if !adopt.by_hand.is_empty() => StackState::Redeployed,
-            found => found,
-        }
+        })
     }
 
     fn was_adopted(&self, name: &str) -> bool {
@@ -299,7 +295,7 @@ impl<'a> Inventory<'a> {
         if let Files::Stack(stack) = &found.files
             && let Err(error) = stack.name().refuse_management_plane()
         {
-            return Plan::failed(&error).blockers.pop();
+            return Some(Finding::of_error(&error));
         }
         let port = self.base_url.is_this_host().then(|| self.base_url.port());
         let found = runs_portainer(&found.listed(), port)?;

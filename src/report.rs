@@ -22,7 +22,7 @@ pub use adopt::{AdoptReport, AdoptedContainer, AdoptedService, Change, Outcome};
 pub use all::{AllEntry, AllReport, StackResult};
 pub use doctor::{Check, DoctorReport, Status};
 pub use list::{ListEntry, ListReport, StackState};
-pub use planned::{PlanReport, Recommended, Way};
+pub use planned::{PlanReport, Way};
 
 /// The version of every format.
 pub const VERSION: u32 = 1;

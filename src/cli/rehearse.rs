@@ -139,7 +139,6 @@ impl Rehearsed<'_> {
         // The migration is compared at the end.
         let mut planned = planned.map_err(Stopped::untouched)?;
         let migration = planned.migrate.take();
-        planned.is_comparison = false;
         // A rehearsal has no --diff to show them with.
         if let Some(adoption) = &mut planned.adopt {
             adoption.changed_lines = None;

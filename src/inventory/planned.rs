@@ -8,10 +8,7 @@ use crate::{
     observe::Situation,
     parallel::side_by_side,
     plan::{AdoptFlags, Before, Plan, Readiness},
-    report::{
-        Containers, InterruptedRun, PlanReport, PortainerReport, PortainerStack, Recommended,
-        StackReport, VERSION, Way,
-    },
+    report::{Containers, PlanReport, PortainerReport, PortainerStack, StackReport, VERSION, Way},
     run::RestoreCommand,
 };
 
@@ -64,23 +61,7 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         ..planned(prepared, |prepared| &prepared.plan)
     });
     let stack = stack(situation, before, typed);
-    let is_broken = stack.interrupted_run.as_ref().is_some_and(|run| {
-        *run == InterruptedRun::InProgress || run.heals(adopt.as_ref()).is_some()
-    });
-    // A migration only if no adoption was asked for: what blocks one, such as a file that Compose rejects, may also make the
-    // other fail.
-    let first = adopt.as_ref().map(|way| (Way::Adopt, way));
-    let recommended = first.or(migrate.as_ref().map(|way| (Way::Migrate, way)));
-    let recommended =
-        recommended.filter(|(_, way)| !is_broken && way.readiness == Readiness::Ready);
-    let recommended = recommended.map(|(way, _)| Recommended {
-        way,
-        command: match way {
-            Way::Adopt => commands.of_adoption(&["adopt"], flags),
-            Way::Migrate => commands.migration(force),
-        },
-    });
-    Ok(PlanReport {
+    let mut report = PlanReport {
         version: VERSION,
         stack,
         was_in_portainer: match before.last_sent.hashes {
@@ -98,9 +79,15 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         },
         adopt,
         migrate,
-        is_comparison: ways.adopt.is_some() && ways.migrate.is_some(),
-        recommended,
-    })
+        next_command: None,
+    };
+    report.next_command = match report.recommended() {
+        Some((Way::Adopt, _)) => Some(commands.of_adoption(&["adopt"], flags)),
+        Some((Way::Migrate, _)) => Some(commands.migration(force)),
+        None if report.runs_again() => Some(typed.with(&["adopt", &report.stack.name])),
+        None => report.heals().map(str::to_owned),
+    };
+    Ok(report)
 }
 
 fn planned<P>(prepared: &Result<P>, plan: fn(&P) -> &Plan) -> Plan {

@@ -28,6 +28,8 @@ pub(super) struct StateFacts<'a> {
     pub(super) has_files: bool,
     /// What Portainer has, compared with what an adoption would send and with what was last sent (B22).
     pub(super) in_portainer: InPortainer,
+    /// Whether containers were created outside of Portainer since.
+    pub(super) is_by_hand: bool,
     /// The run that has not ended.
     pub(super) interrupted: Option<&'a Unfinished>,
 }
@@ -57,9 +59,11 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
         Some(_) if containers.running == 0 => StackState::StoppedInPortainer,
         Some(_) => match facts.in_portainer {
             InPortainer::Nothing | InPortainer::UpToDate => StackState::InPortainer,
+            InPortainer::FromGit if facts.is_by_hand => StackState::Redeployed,
             InPortainer::FromGit => StackState::FromGit,
             InPortainer::LastSent | InPortainer::Differs => StackState::Both,
             InPortainer::Redeployed => StackState::Redeployed,
+            InPortainer::Edited if facts.is_by_hand => StackState::EditedRedeployed,
             InPortainer::Edited => StackState::Edited,
         },
         None if facts.listed == Listed::Nothing && containers.running > 0 => StackState::Unknown,
@@ -109,6 +113,7 @@ mod tests {
             containers: containers.as_ref(),
             has_files,
             in_portainer,
+            is_by_hand: false,
             interrupted: None,
         })
     }

@@ -252,11 +252,23 @@ impl Deciding<'_> {
         };
         let id = now["Id"].as_str();
         let is_other = id.is_some_and(|id| id != container.image_id());
-        is_other.then(|| match self.by_hash(container, service) {
-            // The file names another image than the one that the container was created with.
-            edited @ Fate::Recreated(_) if container.image_name() != *reference => edited,
-            _ => Fate::Recreated(newer_image(reference)),
+        is_other.then(|| {
+            let edited = self.by_edited_image(container, service);
+            edited.unwrap_or_else(|| Fate::Recreated(newer_image(reference)))
         })
+    }
+
+    /// The same, if the file names another image than the one that the container was created with.
+    fn by_edited_image(&self, container: Inspected, service: &Service) -> Option<Fate> {
+        let is_named = service.image.as_deref() == Some(container.image_name());
+        let fate = (!is_named).then(|| self.by_hash(container, service));
+        fate.filter(|fate| matches!(fate, Fate::Recreated(_)))
+    }
+
+    /// Whether the name of its image refers to another image now, and Compose recreates it because of that.
+    pub fn has_newer_image(&self, container: Inspected, service: &Service) -> bool {
+        matches!(self.by_image(container, service), Some(Fate::Recreated(_)))
+            && self.by_edited_image(container, service).is_none()
     }
 
     /// Whether the Compose file builds the image of a service and does not name it.

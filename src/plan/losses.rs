@@ -67,15 +67,18 @@ impl Finding {
 
     /// Whether the rows, or the number of lines that change, say it already.
     pub fn is_told(&self, services: &[ServicePlan]) -> bool {
-        let subject = self.subject.as_deref();
-        let own = subject.and_then(|subject| fate_of(services, subject));
+        let is_of = |row: &&ServicePlan| {
+            let mut subject = self.subject.iter();
+            subject.any(|subject| row.containers.contains(subject))
+        };
+        let own = services.iter().find(is_of);
         match &self.kind {
             Kind::Replicas { containers, .. } => services.iter().any(|row| {
                 let is_own = Some(&row.service) == self.service.as_ref();
                 row.removes_one_of(containers) || is_own && row.keeps_unknown_ones()
             }),
-            Kind::Starts => matches!(own, Some(Fate::Started(_))),
-            Kind::Image => own.is_some_and(|fate| fate.reason() == Some(&self.message)),
+            Kind::Starts => own.is_some_and(|row| matches!(row.fate, Fate::Started(_))),
+            Kind::Image => own.is_some_and(|row| row.tells_image),
             _ => false,
         }
     }

@@ -24,6 +24,9 @@ pub struct ServicePlan {
     /// How many containers the text asks for, if that is known.
     #[serde(skip)]
     pub asked: Option<usize>,
+    /// Whether its fate says that its image is a different one now.
+    #[serde(skip)]
+    pub tells_image: bool,
     /// The services that it depends on.
     #[serde(skip)]
     pub needs: Vec<String>,
@@ -57,6 +60,7 @@ impl ServicePlan {
     /// Gives it a fate for which its containers may be stopped.
     pub fn may_stop(&mut self, facts: &Facts, fate: Fate) {
         self.fate = fate;
+        self.tells_image = false;
         self.stop_grace = stop_grace(&inspected(facts, &self.containers));
     }
 }

@@ -33,27 +33,15 @@ pub struct PlanReport {
     pub adopt: Option<Plan>,
     /// What `stacklift migrate` would do; null unless it was asked for, or the stack cannot be adopted.
     pub migrate: Option<Plan>,
-    /// Whether both ways were asked for.
-    #[serde(skip)]
-    pub is_comparison: bool,
-    /// The command to run; null if there is nothing to do, if every way is blocked, or if a run was interrupted.
-    pub recommended: Option<Recommended>,
+    /// The command to run next; null if there is nothing to do, or if no command helps.
+    pub next_command: Option<String>,
 }
 
 /// A way into Portainer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     Adopt,
     Migrate,
-}
-
-/// The recommended command.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Recommended {
-    pub way: Way,
-    /// The command, quoted for a shell.
-    pub command: String,
 }
 
 impl PlanReport {
@@ -67,6 +55,41 @@ impl PlanReport {
         adopt.is_some_and(|way| way.readiness == readiness)
     }
 
+    /// Whether both ways are planned.
+    pub fn is_comparison(&self) -> bool {
+        self.adopt.is_some() && self.migrate.is_some()
+    }
+
+    /// The ways that are planned.
+    pub fn ways(&self) -> impl Iterator<Item = (Way, &Plan)> {
+        let adopt = self.adopt.iter().map(|way| (Way::Adopt, way));
+        adopt.chain(self.migrate.iter().map(|way| (Way::Migrate, way)))
+    }
+
+    /// The ways to show: none before an interrupted run is restored, or while Portainer may still be working.
+    pub fn shown(&self) -> impl Iterator<Item = (Way, &Plan)> {
+        let is_shown = self.is_shown() || self.is_comparison();
+        self.ways().filter(move |_| is_shown)
+    }
+
+    /// The way to go. A migration only if no adoption was asked for: what blocks one, such as a file that Compose rejects, may
+    /// also make the other fail.
+    pub fn recommended(&self) -> Option<(Way, &Plan)> {
+        let is_in_progress = self.stack.interrupted_run == Some(InterruptedRun::InProgress);
+        let is_broken = is_in_progress || self.heals().is_some();
+        let first = self.ways().next().filter(|_| !is_broken);
+        first.filter(|(_, way)| way.readiness == Readiness::Ready)
+    }
+
+    /// Whether the same command finishes an interrupted run.
+    pub fn runs_again(&self) -> bool {
+        let is_open = |way: &Plan| {
+            !matches!(way.readiness, Readiness::Blocked | Readiness::Edited) && way.git.is_none()
+        };
+        self.stack.interrupted_run == Some(InterruptedRun::RunAgain)
+            && self.shown().all(|(_, way)| is_open(way))
+    }
+
     /// The command to run before the stack is adopted.
     pub fn heals(&self) -> Option<&str> {
         let run = self.stack.interrupted_run.as_ref()?;
@@ -75,7 +98,7 @@ impl PlanReport {
 
     /// Whether it is known what adopting it would do: not before the stack is whole, unless it was edited in Portainer, and not
     /// while Portainer may still be working.
-    pub fn is_shown(&self) -> bool {
+    fn is_shown(&self) -> bool {
         let run = self.stack.interrupted_run.as_ref();
         let is_whole = run.is_none_or(|run| run.heals(None).is_none());
         (is_whole || self.heals().is_none()) && self.unanswered.is_empty()
@@ -94,17 +117,13 @@ impl PlanReport {
             None => false,
         };
         let waits = self.has_nothing_to_do() || self.is_edited() || is_passing;
-        self.recommended.is_none() && !waits
+        self.recommended().is_none() && !waits
     }
 
     /// 0 if nothing is lost, 3 if something is, 1 if no way is recommended.
     pub fn exit_code(&self) -> u8 {
-        let way = self.recommended.as_ref().and_then(|one| match one.way {
-            Way::Adopt => self.adopt.as_ref(),
-            Way::Migrate => self.migrate.as_ref(),
-        });
-        match way {
-            Some(way) if way.loses() => 3,
+        match self.recommended() {
+            Some((_, way)) if way.loses() => 3,
             Some(_) => 0,
             None if self.has_nothing_to_do() => 0,
             None => 1,

@@ -144,7 +144,7 @@ fn b22_what_was_edited_in_portainer_is_not_overwritten() {
         bench.succeeds("plan web --keep-variables", next);
         let report = bench.run("plan web --output json").report("plan");
         assert_eq!(report["adopt"]["readiness"], "edited");
-        assert_eq!(report["recommended"], Value::Null);
+        assert_eq!(report["next_command"], Value::Null);
         let rest = "1 stack: 1 edited in Portainer; see stacklift list\n";
         let left_out =
             "web was left out: edited in Portainer; to see what to do, run: stacklift plan web\n";
@@ -320,7 +320,7 @@ fn b22_changed_files_are_an_update_that_loses_nothing() {
             assert_eq!(state(&bench).1, "ready");
             let report = bench.run("plan web --output json").json();
             assert_eq!(report["adopt"]["losses"], Value::Array(Vec::new()));
-            assert!(report["recommended"]["command"] != Value::Null, "{report}");
+            assert!(report["next_command"] != Value::Null, "{report}");
             adopt(&bench, "").code(0);
         }
         edit_text(&bench);

@@ -286,7 +286,7 @@ fn b14_a_printed_command_repeats_what_was_typed_and_nothing_else() {
     let adopt = "stacklift adopt web";
     let diff = "stacklift plan web --diff";
     let plan = "stacklift plan web";
-    let (recommended, to_diff) = ("/recommended/command", "/adopt/diff_command");
+    let (recommended, to_diff) = ("/next_command", "/adopt/diff_command");
     let to_plan = "/stacks/0/next_command";
     for (args, place, printed) in [
         ("plan web", recommended, adopt.to_owned()),
@@ -329,7 +329,7 @@ fn a_service_that_is_recreated_and_one_that_depends_on_it() {
     let services = &report["adopt"]["services"];
     assert_eq!(services[0]["stop_seconds"], 10);
     assert_eq!(services[1]["stop_seconds"], 3);
-    assert_eq!(report["recommended"]["way"], "adopt");
+    assert_eq!(report["next_command"], "stacklift adopt web");
     with_hashes(&bench, "plan web", &hashes).succeeds("  ~  db   recreated: the Compose file or .env has changed since the container started, and the anonymous volume at /cache gets a name; its data stays\n  ~  app  recreated: it depends on db, which is recreated\n");
 }
 

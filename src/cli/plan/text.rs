@@ -25,8 +25,7 @@ pub(in crate::cli) fn show(report: &PlanReport, console: &Console) {
 /// The same, without the command to run next.
 pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) {
     let stack = &report.stack;
-    let shown = shown_ways(report);
-    let is_up_to_date = report.has_nothing_to_do() && !report.is_comparison;
+    let is_up_to_date = report.has_nothing_to_do() && !report.is_comparison();
     let (gap, is) = if is_up_to_date && stack.interrupted_run.is_none() {
         let git = report.adopt.as_ref().and_then(|way| way.git.as_ref());
         (" ", up_to_date(git))
@@ -66,10 +65,10 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         console.text(Meaning::Plain, &text);
     }
     let mut warned: Vec<&Finding> = Vec::new();
-    for &(way, of) in &shown {
+    for (way, of) in report.shown() {
         if !is_up_to_date {
             console.parts(&[]);
-            if report.is_comparison {
+            if report.is_comparison() {
                 let name = if way == Way::Adopt {
                     "adopt"
                 } else {
@@ -99,19 +98,11 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
 }
 
 fn show_next(report: &PlanReport, console: &Console) {
-    let (stack, shown) = (&report.stack, shown_ways(report));
-    let is_open = |(_, way): &(Way, &Plan)| {
-        !matches!(way.readiness, Readiness::Blocked | Readiness::Edited) && way.git.is_none()
-    };
-    let recommended = report.recommended.as_ref().map(|one| one.command.clone());
-    let heals = report.heals().map(str::to_owned);
-    let is_interrupted = stack.interrupted_run == Some(InterruptedRun::RunAgain);
-    let runs_again = is_interrupted && shown.iter().all(is_open);
-    let again = runs_again.then(|| command(&["adopt", &stack.name]));
-    if let Some(command) = recommended.or(heals).or(again) {
-        let failed = report.heals().is_none() && shown.iter().any(|(_, way)| way.failed_before());
+    if let Some(command) = &report.next_command {
+        let failed = report.shown().any(|(_, way)| way.failed_before());
+        let failed = failed && report.heals().is_none();
         let first = failed.then_some("fix what failed, then ");
-        console.next(&(first.unwrap_or_default().to_owned() + &command));
+        console.next(&(first.unwrap_or_default().to_owned() + command));
     } else if report.is_edited() {
         show_choice(report, console);
     }
@@ -137,19 +128,6 @@ fn show_choice(report: &PlanReport, console: &Console) {
     }
     tell("Your files are right: to see what overwriting the edit would do, run:");
     run(&report.overwrite_command);
-}
-
-/// The ways to show: none before an interrupted run is restored, or while Portainer may still be working. A migration that was
-/// only planned because the stack cannot be adopted is not among them.
-fn shown_ways(report: &PlanReport) -> Vec<(Way, &Plan)> {
-    if !report.is_shown() && !report.is_comparison {
-        return Vec::new();
-    }
-    let migrate = report.migrate.as_ref();
-    let migrate = migrate.filter(|_| report.is_comparison || report.adopt.is_none());
-    let adopt = report.adopt.iter().map(|way| (Way::Adopt, way));
-    let migrate = migrate.map(|way| (Way::Migrate, way));
-    adopt.chain(migrate).collect()
 }
 
 /// How many containers there are, and whether Portainer has the stack.

@@ -83,7 +83,10 @@ pub fn services(
     let plans = found.into_iter().map(|(service, own, fate)| {
         let sent = project.service(&service);
         let needs = sent.into_iter().flat_map(|sent| sent.depends_on.keys());
+        let is_newer =
+            |one: &Inspected| sent.is_some_and(|service| deciding.has_newer_image(*one, service));
         ServicePlan {
+            tells_image: matches!(fate, Fate::Recreated(_)) && own.iter().all(is_newer),
             asked: sent.map(Service::replicas),
             needs: needs.cloned().collect(),
             service,
