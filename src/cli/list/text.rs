@@ -56,6 +56,10 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
     use Readiness as R;
     let first = stack.adopt.blockers.first();
     let hint = first.map_or("", Finding::advice);
+    let long = match stack.adopt.blockers.as_slice() {
+        [only] if only.short.is_none() => Some(only.message.as_str()),
+        _ => None,
+    };
     let next = stack.next_command.as_deref();
     let found = readiness(&stack.adopt);
     let told = |meaning, text: &str| ((meaning, text.to_owned()), None);
@@ -85,13 +89,8 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
             told(Meaning::Plain, "no Compose project")
         }
         (R::NoFile | R::Blocked, None) => told(found.0, &format!("{}; {hint}", found.1)),
-        _ => match stack.adopt.blockers.as_slice() {
-            [one] if one.short.is_none() => (
-                (found.0, "blocked: ".to_owned()),
-                Some(one.message.as_str()),
-            ),
-            _ => (found, None),
-        },
+        (R::Blocked, Some(_)) if long.is_some() => ((found.0, "blocked: ".to_owned()), long),
+        _ => (found, None),
     }
 }
 
