@@ -52,14 +52,9 @@ impl Combined {
         files.into_iter().map(str::to_owned).collect()
     }
 
-    /// The shell in which the text is read.
-    pub fn shell(&self, project: Option<&str>) -> Shell {
-        Shell::of_combined(&self.stack, project, STACK_ENV)
-    }
-
     /// Rewrites the text.
     pub fn rewrite(&self, runs: &Runs) -> Result<Faithful, Vec<Finding>> {
-        let shell = self.shell(Some(self.stack.name().as_str()));
+        let shell = Shell::of_combined(&self.stack, STACK_ENV);
         let written = &self.written;
         let rewritten =
             faithful::rewrite(&written.text, Some(&written.env), &shell.context(), runs);
@@ -95,7 +90,7 @@ pub fn combined(
         files: &files.compose,
         env_files: &files.env,
     };
-    let read_in = Shell::of_combined(stack, Some(name), STACK_ENV);
+    let read_in = Shell::of_combined(stack, STACK_ENV);
     let env = read.variables?;
     let values = values(&env, read.env_files.values());
     let mask = &Mask::new(values.iter().map(String::as_str));

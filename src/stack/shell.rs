@@ -65,8 +65,8 @@ impl Shell {
 
     /// The shell for a text that contains everything that Compose read from several files. There are no other files, and
     /// `env_file` contains the variables.
-    pub fn of_combined(stack: &Stack, project: Option<&str>, env_file: &'static str) -> Self {
-        let mut shell = Self::of(stack, project, |_| Vec::new());
+    pub fn of_combined(stack: &Stack, env_file: &'static str) -> Self {
+        let mut shell = Self::of(stack, Some(stack.name().as_str()), |_| Vec::new());
         (shell.env_file, shell.overrides) = (env_file, Vec::new());
         let variables = shell.variables;
         shell.variables = Box::new(move |name| {
