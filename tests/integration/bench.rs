@@ -15,11 +15,14 @@ use std::{
 };
 
 use rehearsal::{
-    Call, Container, Era, FaultKind, Options, Peer, Record, Rehearsal, Request, World,
+    Call, Container, Era, FaultKind, Options, Peer, Record, Rehearsal, Request, Variable, World,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
+#[path = "../rehearsal/client.rs"]
+#[allow(dead_code, reason = "the replay also compares the content type")]
+mod client;
 #[path = "../rehearsal/run.rs"]
 mod run;
 
@@ -266,6 +269,35 @@ impl Bench {
                 fs::create_dir_all(source).expect("a directory");
             }
         }
+    }
+
+    /// Somebody creates a stack in Portainer. Returns its ID.
+    pub fn create_in_portainer(&self, name: &str, text: &str, env: &[Variable]) -> u64 {
+        let path = "/api/stacks/create/standalone/string?endpointId=1";
+        let body = json!({ "name": name, "stackFileContent": text, "env": env });
+        let created: Value = self.portainer("POST", path, &body.to_string());
+        created["Id"].as_u64().expect("an ID")
+    }
+
+    /// Somebody edits a stack in Portainer.
+    pub fn update_in_portainer(&self, record: &Record) {
+        let path = format!("/api/stacks/{}?endpointId=1", record.id);
+        let body = json!({ "stackFileContent": record.text, "env": record.env });
+        self.portainer("PUT", &path, &body.to_string());
+    }
+
+    /// Somebody deletes a stack in Portainer.
+    pub fn delete_in_portainer(&self, id: u64) {
+        self.portainer("DELETE", &format!("/api/stacks/{id}?endpointId=1"), "");
+    }
+
+    /// Sends a request that is not one of the program: the requests so far are forgotten.
+    fn portainer(&self, method: &str, path: &str, body: &str) -> Value {
+        let headers = [("X-API-Key", KEY)];
+        let response = client::send(&self.rehearsal, method, path, &headers, body);
+        assert!(response.status < 300, "{response:?}");
+        self.rehearsal.forget_requests();
+        serde_json::from_str(&response.body).unwrap_or_default()
     }
 
     /// A Portainer stack that runs nothing yet.

@@ -154,13 +154,9 @@ fn c51_any_other_status_stops_before_a_container_is_touched() {
 fn c51_a_record_that_deploys_is_waited_for() {
     let bench = Bench::web_of(Era::Async, PLAIN);
     bench.run("web").code(0);
-    let old = bench.world(|world| {
-        let record = world.records.values_mut().next().expect("a record");
-        let (id, text) = (record.id, record.text.clone());
-        // Somebody updates the stack in Portainer.
-        world.update(id, text, None).expect("an update that begins");
-        id
-    });
+    let record = bench.first_record();
+    let old = record.id;
+    bench.update_in_portainer(&record);
     bench.forget_requests();
     bench.run("web").code(0);
     let deletes = bench.calls(Call::Delete);

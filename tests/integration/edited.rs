@@ -41,8 +41,7 @@ fn edit_text(bench: &Bench) {
 fn edit_variable(bench: &Bench) {
     let mut record = bench.first_record();
     record.env.as_mut().expect("variables")[0].value = format!("{MARKED}-theirs");
-    let updated = bench.world(|world| world.update(record.id, record.text, record.env));
-    updated.expect("an update");
+    bench.update_in_portainer(&record);
 }
 
 /// What `plan` and `plan --diff` say of an edit.

@@ -47,8 +47,7 @@ fn prints(bench: &Bench, run: &Run, expected: &str) {
 
 /// Starts a stack by hand in Portainer's way: from a folder of Portainer's container.
 fn started_by_portainer(bench: &Bench, name: &str, text: &str) {
-    let created = bench.world(|world| world.create(1, name, text.to_owned(), None, "admin"));
-    let id = created.expect("a Portainer stack");
+    let id = bench.create_in_portainer(name, text, &[]);
     bench.world(|world| world.finish_deployment(id));
 }
 

@@ -159,10 +159,10 @@ fn n13_an_edited_network_is_recreated_from_2_24_on() {
                 .map(|one| one.id)
         };
         let (before, container) = (network(), bench.containers("web"));
-        bench.world(|world| {
-            world.update(1, text("b"), None).expect("an update");
-            world.finish_deployment(1);
-        });
+        let mut record = bench.first_record();
+        record.text = text("b");
+        bench.update_in_portainer(&record);
+        bench.world(|world| world.finish_deployment(1));
         assert_eq!(network() != before, recreates, "{era:?}");
         assert_eq!(bench.containers("web"), container, "{era:?}");
     }

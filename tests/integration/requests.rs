@@ -67,8 +67,8 @@ fn b11_a_killed_run_leaves_its_request_and_the_next_one_waits_for_its_end() {
 
 /// A create that was in flight when its run was killed, and takes effect.
 fn create_late(bench: &Bench) {
-    let created = bench.world(|world| world.create(1, "web", TWO.to_owned(), None, "admin"));
-    created.expect("a late create");
+    bench.faults().clear();
+    bench.create_in_portainer("web", TWO, &[]);
 }
 
 #[test]

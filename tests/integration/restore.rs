@@ -150,8 +150,9 @@ fn the_record_gets_its_text_and_variables_back() {
     let old = format!("{PLAIN}    environment: {{MODE: old}}\n");
     let [name, value] = ["ONLY_HERE", "record-secret"].map(ToOwned::to_owned);
     let env = vec![Variable { name, value }];
-    let updated = bench.world(|world| world.update(id, old.clone(), Some(env.clone())));
-    updated.expect("an update");
+    let mut record = bench.first_record();
+    (record.text, record.env) = (old.clone(), Some(env.clone()));
+    bench.update_in_portainer(&record);
     bench.run("web").code(0);
     assert_ne!(bench.first_record().id, id);
     let text = "the Portainer stack gets its Compose file and variables back";
@@ -166,7 +167,7 @@ fn the_record_gets_its_text_and_variables_back() {
     check();
     // And where somebody deleted it.
     let id = bench.first_record().id;
-    bench.world(|world| world.delete(id, 1)).expect("a delete");
+    bench.delete_in_portainer(id);
     let new = "the Portainer stack is recreated, with a new ID";
     bench.succeeds("restore web", new);
     check();

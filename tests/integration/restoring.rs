@@ -433,9 +433,7 @@ fn b05_a_restore_warns_of_a_delete_that_failed_twice_or_may_go_on() {
 fn b11_a_restore_waits_for_a_deployment_that_somebody_else_started() {
     let bench = Bench::web_of(Era::Async, PLAIN);
     bench.run("web").code(0);
-    let id = bench.first_record().id;
-    let update = bench.world(|world| world.update(id, PLAIN.to_owned(), None));
-    update.expect("an update");
+    bench.update_in_portainer(&bench.first_record());
     assert_eq!(bench.first_record().status, Status::Deploying);
     bench.forget_requests();
     bench.succeeds("restore web", "1 container matches the snapshot");

@@ -42,12 +42,11 @@ fn prepared(era: Era, call: Call) -> (Bench, World) {
     bench.run(start.arguments()).code(0);
     if call == Call::Create {
         // Somebody deleted it.
-        let deleted = bench.rehearsal.world(|world| {
-            let id = world.records.values().find(|one| one.name == "web");
-            let id = id.expect("a record").id;
-            world.delete(id, 1)
+        let id = bench.rehearsal.world(|world| {
+            let record = world.records.values().find(|record| record.name == "web");
+            record.expect("a record").id
         });
-        deleted.expect("a delete");
+        bench.delete_in_portainer(id);
     }
     bench.rehearsal.forget_requests();
     (bench, before)

@@ -116,17 +116,15 @@ impl Start {
         bench.rehearsal.world(|world| {
             world.add_container("lonely", "busybox");
             world.add_record("other", 1, PLAIN);
-            if self.scene == Scene::Recorded {
-                let token = Variable {
-                    name: "TOKEN".to_owned(),
-                    value: MARKED.to_owned(),
-                };
-                let id = world
-                    .create(1, "web", TEXT.to_owned(), Some(vec![token]), "admin")
-                    .expect("a record");
-                world.finish_deployment(id);
-            }
         });
+        if self.scene == Scene::Recorded {
+            let token = Variable {
+                name: "TOKEN".to_owned(),
+                value: MARKED.to_owned(),
+            };
+            let id = bench.create_in_portainer("web", TEXT, &[token]);
+            bench.rehearsal.world(|world| world.finish_deployment(id));
+        }
         verify_certificates(&bench);
         bench.rehearsal.forget_requests();
         bench

@@ -34,7 +34,7 @@ impl Endpoint {
 }
 
 /// A container engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Engine {
     /// `ID` in `/info`.
     pub id: String,
@@ -46,18 +46,6 @@ pub struct Engine {
     pub min_api: String,
     /// The version of Podman, if it is Podman's Docker-compatible API.
     pub libpod: Option<String>,
-}
-
-impl Default for Engine {
-    fn default() -> Self {
-        Self {
-            id: "RHRS:4L2K:7QYV:ZJ5D:WXNA:3BTC:EMUF:6HGO:PI2S:LOCA:LENG:INE1".to_owned(),
-            version: "20.10.24".to_owned(),
-            api: "1.41".to_owned(),
-            min_api: "1.12".to_owned(),
-            libpod: None,
-        }
-    }
 }
 
 /// A Portainer API key.

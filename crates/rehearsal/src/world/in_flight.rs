@@ -54,20 +54,6 @@ impl World {
         Some(outcome)
     }
 
-    /// Performs a change and advances the clock until it has ended. Returns the ID of its stack.
-    pub(super) fn perform(&mut self, work: Work) -> Result<u64, Refused> {
-        let ticket = self.begin(work, Ending::default());
-        loop {
-            if let Some(outcome) = self.take_outcome(ticket) {
-                return outcome;
-            }
-            let Some(next) = self.next_end() else {
-                return Err(Refused::failed("the request does not end"));
-            };
-            self.advance(self.in_flight[next].until);
-        }
-    }
-
     /// Starts to work on a request.
     pub(super) fn submit(&mut self, work: Work, ending: Ending) -> u64 {
         let (phase, after) = if work.kind == Kind::Delete {

@@ -1,7 +1,5 @@
 //! Makes one of the Compose files of a project: merges a file over another, and a service over one that it extends.
 
-use std::collections::BTreeSet;
-
 use composefile::{
     interpolate::interpolate,
     reader::normalized_project_name,
@@ -12,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     canonical::{self, Form, dependencies, keys},
     compose_files::ComposeFiles,
-    values::{self, entries, many, text, texts},
+    values::{self, entries, many, pairs, text, texts},
 };
 
 /// The keys whose mappings and lists are merged as lists.
@@ -174,14 +172,11 @@ fn in_long(value: Value, path: &str) -> Value {
 /// The items of a list; of a mapping, `NAME=value`, sorted.
 fn as_list(value: &Value) -> Vec<Value> {
     match value {
-        Value::Object(map) => {
-            let items = map.iter().map(|(name, value)| match text(value) {
-                Some(value) => format!("{name}={value}"),
-                None => name.clone(),
-            });
-            let items: BTreeSet<String> = items.collect();
-            items.into_iter().map(Value::from).collect()
-        }
+        Value::Object(_) => pairs(value)
+            .into_iter()
+            .map(|(name, value)| value.map_or(name.clone(), |value| format!("{name}={value}")))
+            .map(Value::from)
+            .collect(),
         Value::Array(items) => items.clone(),
         Value::Null => Vec::new(),
         single => vec![single.clone()],

@@ -19,7 +19,13 @@ impl World {
     ///
     /// `secret` is the API key of Portainer's administrator.
     pub fn new(secret: &str) -> Self {
-        let engine = Engine::default();
+        let engine = Engine {
+            id: "RHRS:4L2K:7QYV:ZJ5D:WXNA:3BTC:EMUF:6HGO:PI2S:LOCA:LENG:INE1".to_owned(),
+            version: "20.10.24".to_owned(),
+            api: "1.41".to_owned(),
+            min_api: "1.12".to_owned(),
+            libpod: None,
+        };
         let local = Endpoint::new("local", &engine.id);
         let mut image_volumes = BTreeMap::<String, Vec<String>>::new();
         let volumes = IMAGE_VOLUMES.split(' ');

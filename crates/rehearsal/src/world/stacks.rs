@@ -8,7 +8,7 @@ use super::{
     deployment::Deployment,
     entities::{ApiKey, Role},
     errors::Refused,
-    record::{Record, ResourceControl, Status, Variable},
+    record::{Record, ResourceControl, Status},
     repository::Files,
     state::{Era, World},
     work::{Ending, InFlight, Kind, Phase, Work},
@@ -68,23 +68,6 @@ impl World {
         environment.is_some_and(|one| one.engine == self.engine.id && !one.is_clone)
     }
 
-    /// Creates a stack and returns its ID.
-    ///
-    /// # Errors
-    /// The error response of Portainer.
-    pub fn create(
-        &mut self,
-        endpoint: u64,
-        name: &str,
-        text: String,
-        env: Option<Vec<Variable>>,
-        user: &str,
-    ) -> Result<u64, Refused> {
-        let mut work = self.prepare_create(endpoint, name, user)?;
-        (work.record.text, work.record.env) = (text, env);
-        self.perform(work)
-    }
-
     /// Checks a request to create a stack, and gives the stack its ID.
     pub(crate) fn prepare_create(
         &mut self,
@@ -105,30 +88,6 @@ impl World {
         let record = self.new_record(&name, endpoint, user);
         let kind = Kind::Create;
         Ok(Work { kind, record })
-    }
-
-    /// Replaces text and variables of a stack, and deploys it again (M06, M16, N07).
-    ///
-    /// # Errors
-    /// The error response of Portainer.
-    pub fn update(
-        &mut self,
-        id: u64,
-        text: String,
-        env: Option<Vec<Variable>>,
-    ) -> Result<(), Refused> {
-        let mut work = self.prepare(id, None, Kind::Update)?;
-        (work.record.text, work.record.env) = (text, env);
-        self.perform(work).map(|_| ())
-    }
-
-    /// Runs `compose down` in the given environment, then deletes the stack (M03, M04, M19, N07).
-    ///
-    /// # Errors
-    /// The error response of Portainer.
-    pub fn delete(&mut self, id: u64, endpoint: u64) -> Result<(), Refused> {
-        let work = self.prepare(id, Some(endpoint), Kind::Delete)?;
-        self.perform(work).map(|_| ())
     }
 
     /// A stack by its ID.
