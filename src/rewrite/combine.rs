@@ -466,6 +466,8 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
             service.shift_remove("networks");
         }
     }
+    // Versions of Compose print the keys in different orders.
+    root.values_mut().for_each(Value::sort_all_objects);
     if let Some(services) = root.shift_remove("services") {
         root.shift_insert(0, "services".to_owned(), services);
     }

@@ -119,13 +119,13 @@ fn values_of_other_env_files_become_variables() {
     assert_eq!(
         of_service(&combined),
         "    environment:
-      LITERAL: x
-      EMPTY: \"\"
-      PORT: \"${A_PORT}\"
-      KEY: \"${KEY}\"
-      PASS: \"${PASS}\"
       BARE: null
+      EMPTY: \"\"
+      KEY: \"${KEY}\"
+      LITERAL: x
       OF_INCLUDE: \"v-${TAG}\"
+      PASS: \"${PASS}\"
+      PORT: \"${A_PORT}\"
 "
     );
     let env = "PORT=8000\nPASS='se$cret'\nDATA=./data\nABS=/abs\nA_PORT=9\nKEY=\"a'b\"\nTAG=1\n";
@@ -183,16 +183,16 @@ fn what_compose_prints_is_written_as_every_version_reads_it() {
     let combined = combine(&resolved, &Avoid::default());
     let expected = "services:
   a:
-    labels:
-      \"a$b\": \"c$$d\"
-    secrets:
-      - source: s
-        mode: 288
     blkio_config:
-      weight: 10
       device_read_bps:
         - path: /dev/x
           rate: \"1\"
+      weight: 10
+    labels:
+      \"a$b\": \"c$$d\"
+    secrets:
+      - mode: 288
+        source: s
 networks:
   other:
     name: other
