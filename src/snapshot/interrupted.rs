@@ -76,7 +76,12 @@ impl Place {
         let unfinished = |left| Unfinished {
             left,
             flags: flags(false),
-            restore_flags: flags(true),
+            restore_flags: {
+                let mut flags = flags(true);
+                // Only Portainer tells how the request ended.
+                flags.retain(|flag| !is_unanswered || flag != "--engine-only");
+                flags
+            },
             has_failed: store.has_failed(),
         };
         if self.is_locked() {
