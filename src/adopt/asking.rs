@@ -49,6 +49,8 @@ pub(super) struct Asking<'a> {
     /// Whether what is sent is a rewrite of files that it accepts, and not of a repository.
     accepts_files: bool,
     stack: &'a Stack,
+    /// The name of the project in Portainer.
+    project: String,
     /// What it reads in the text of the Portainer stack that deployed what runs.
     deployed: Option<Project>,
     /// See [`containers`].
@@ -64,7 +66,7 @@ pub(super) fn on_disk(
     mask: &Mask,
 ) -> Result<Read, String> {
     let input = Input::OnDisk {
-        project: Some(situation.stack.name().as_str()),
+        project: Some(&situation.stack.name().portainer_name()),
         dir: situation.stack.dir(),
         // By itself, Compose may find another file.
         files: &files.compose,
@@ -93,6 +95,7 @@ impl<'a> Asking<'a> {
             on_disk,
             deployed: None,
             stack: situation.stack,
+            project: situation.stack.name().portainer_name(),
             containers,
             mask,
         };
@@ -118,7 +121,7 @@ impl<'a> Asking<'a> {
     /// What it reads in a text. There is no [`Doubt`](crate::compose::Doubt) about its version if it accepts the files that are
     /// rewritten (B06).
     pub(super) fn read(&self, sent: Sent) -> Result<Project, Unread> {
-        let of = (self.stack, self.stack.name().as_str());
+        let of = (self.stack, &*self.project);
         let mut read = read_sent(self.compose, of, sent, &self.containers, self.mask);
         if let Err(Unread::Rejected(rejection)) = &mut read
             && self.accepts_files
@@ -134,18 +137,13 @@ impl<'a> Asking<'a> {
         let files = self.files.as_ref()?;
         let env = rewrite.stack_env();
         let sent = self.config(&self.input(sent_of(rewrite), &env)).ok()?;
-        unintended(
-            &files.config,
-            &sent.config,
-            (self.stack.name().as_str(), &env),
-            runs,
-        )
+        unintended(&files.config, &sent.config, (&self.project, &env), runs)
     }
 
     fn input<'i>(&'i self, sent: Sent<'i>, env: &'i str) -> Input<'i> {
         Input::Sent {
             dir: Some(self.stack.dir()),
-            project: self.stack.name().as_str(),
+            project: &self.project,
             text: sent.text,
             env,
         }
@@ -160,7 +158,7 @@ impl<'a> Asking<'a> {
     ) -> Result<String, String> {
         let input = Input::Several {
             dir: Some(self.stack.dir()),
-            project: self.stack.name().as_str(),
+            project: &self.project,
             texts,
             env_files,
             env: &stack_env(env),

@@ -83,7 +83,7 @@ pub fn combined(
     files: &Files,
     read: FilesRead,
 ) -> Result<(Combined, Faithful), Uncombined> {
-    let name = stack.name().as_str();
+    let name = &*stack.name().portainer_name();
     let on_disk = |project| Input::OnDisk {
         project,
         dir: stack.dir(),
