@@ -1,6 +1,6 @@
 //! The settings, the API key, and the clients that they lead to, opened in the order of C04.
 
-use std::{ffi::OsStr, path::Path, sync::Arc};
+use std::{collections::BTreeSet, ffi::OsStr, path::Path, sync::Arc};
 
 use anyhow::Result;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -13,15 +13,16 @@ use super::{
 };
 use crate::{
     compose,
+    disk::Refused,
     engine::{Engine, EngineReader, NoSharedVersion},
     failure::Failure,
     inventory::{Inventory, earlier, lost_dir},
-    model::{Grant, Record, WantedAccess},
+    model::{Container, Grant, Record, WantedAccess},
     observe::{Environments, Situation},
     portainer::{Portainer, PortainerReader, Repository},
     run::{Peers, Setup, Stopped},
     stack::{Location, Stack, StackName, export_words, is_same},
-    text::{Mask, command},
+    text::{Mask, command, printable},
 };
 
 /// Reads the settings and the API key of a run on these stacks.
@@ -133,6 +134,14 @@ impl Opened {
         let earlier = || earlier(settings.state.as_deref(), name, &settings.location.tool);
         let stack = Stack::find_started(name, &settings.location, &containers, earlier);
         let stack = stack.map_err(|error| {
+            if containers.is_empty()
+                && Refused::in_chain(&error).is_none()
+                && let Some(project) = other_project(engine, name, &settings.location)
+            {
+                let hint =
+                    format!("its containers belong to the project {project}: pass that name");
+                return Failure::new(format!("{error:#}")).hint(hint).into();
+            }
             let readers = peers.readers();
             let Ok(endpoint) = peers::environment(&mut settings.clone(), readers, console) else {
                 return error;
@@ -188,6 +197,27 @@ impl Opened {
             ..inventory(&self.settings, portainer, engine, &self.compose).situation(&self.stack)
         }
     }
+}
+
+/// The only project whose containers were started in the directory of a stack that has none, or below it.
+fn other_project(engine: &EngineReader, name: &StackName, at: &Location) -> Option<String> {
+    let dir = at
+        .dir
+        .clone()
+        .unwrap_or_else(|| at.root.join(name.as_str()));
+    let all = engine.list_all().ok()?;
+    let label = |container: &Container, label| {
+        let value = container.compose_label(&at.tool, label)?;
+        Some(printable(value).into_owned())
+    };
+    let is_here = |one: &&Container| {
+        let from = label(one, "project.working_dir");
+        from.is_some_and(|from| Path::new(&from).starts_with(&dir))
+    };
+    let projects = all.iter().filter(is_here);
+    let projects: BTreeSet<String> = projects.filter_map(|one| label(one, "project")).collect();
+    let mut projects = projects.into_iter();
+    projects.next().filter(|_| projects.next().is_none())
 }
 
 /// Portainer and the engine, without a stack.

@@ -1,6 +1,6 @@
 //! Names, directories and files of the stack.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use super::{adopt, adopts, dir, refuses};
 use rehearsal::{Call, FaultKind};
@@ -35,6 +35,19 @@ fn containers_of_the_directory_that_belong_to_another_project() {
     refuses(&bench, "web", &why);
     bench.run("plan web").code(1).hides("migrate");
     adopts(&bench, "shop", &format!("shop --dir {folder}"));
+}
+
+#[test]
+fn the_name_of_a_directory_in_which_another_project_was_started() {
+    let bench = Bench::new();
+    let folder = dir(&bench, "web");
+    bench.stack("web", PLAIN, None);
+    bench.start_as("shop", &folder);
+    let file = Path::new(&folder).join("docker-compose.yml");
+    fs::rename(&file, file.with_file_name("one.yml")).expect("a file");
+    let why = "docker-compose.yml is not a file";
+    let hint = "its containers belong to the project shop: pass that name";
+    bench.fails("plan web", &[why, hint]);
 }
 
 #[test]
