@@ -38,7 +38,7 @@ pub enum Rights {
     AtMost(u32),
     /// At most those of the file that it is a copy of.
     CopyOf(FileAccess),
-    /// Those of the file that it replaces, with the same owner, but none for others. Without one, only its owner has any.
+    /// Those of the file that it replaces, with the same owner. Without one, only its owner has any.
     AsReplaced,
 }
 
@@ -159,7 +159,7 @@ impl Dir {
         let owner = replaced.filter(|_| matches!(rights, Rights::AsReplaced));
         let rights = owner.map_or(rights, |found| {
             Rights::CopyOf(FileAccess {
-                mode: found.st_mode & 0o660,
+                mode: found.st_mode & 0o666,
                 uid: found.st_uid,
                 gid: found.st_gid,
             })
