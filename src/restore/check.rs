@@ -384,7 +384,7 @@ fn missing_paths(container: Inspected) -> Vec<Finding> {
     let name = container.name();
     let problems = absent.map(|path| {
         let what = format!("{name} needs {path}, which does not exist");
-        let hint = "restore it from a backup; with --force, Docker creates an empty directory in its place, or fails to start the container";
+        let hint = "restore it from a backup: without it, a restore needs --force, and Docker then creates an empty directory in its place, or fails to start the container";
         Finding::new(what, hint)
     });
     problems.collect()

@@ -310,7 +310,7 @@ impl<'f> Blocking<'_, 'f> {
         if self.facts.keep.orphans {
             return;
         }
-        let mut undefined = Vec::new();
+        let (mut undefined, mut is_inactive) = (Vec::new(), false);
         let orphans: Vec<String> = self
             .containers()
             .filter(|one| one.is_running())
@@ -326,9 +326,12 @@ impl<'f> Blocking<'_, 'f> {
                 let is_active = project.service(service).is_some();
                 match (is_active, self.facts.defines(service)) {
                     (true, _) => None,
-                    (false, true) => Some(format!(
-                        "{name}: no profile of service {service} is active in Portainer"
-                    )),
+                    (false, true) => {
+                        is_inactive = true;
+                        Some(format!(
+                            "{name}: no profile of service {service} is active in Portainer"
+                        ))
+                    }
                     // The plan says of what is removed that it is.
                     (false, false)
                         if matches!(fate_of(&self.plan.services, name), Some(Fate::Removed(_))) =>
@@ -349,15 +352,21 @@ impl<'f> Blocking<'_, 'f> {
             .collect();
         if !orphans.is_empty() {
             let keep = "pass --leave-orphans to leave them as they are";
-            let remove = format!("{} rm --force {}", self.facts.tool, undefined.join(" "));
-            let first = match undefined.len() {
-                0 => "set COMPOSE_PROFILES in .env, or stop them".to_owned(),
-                all if all == orphans.len() => {
-                    format!("add them to the Compose file, or remove them: {remove}")
-                }
-                _ => "add them to the Compose file, set COMPOSE_PROFILES in .env, or stop them"
-                    .to_owned(),
+            let remove = format!(
+                "remove them: {} rm --force {}",
+                self.facts.tool,
+                undefined.join(" ")
+            );
+            let add = (!undefined.is_empty()).then_some("add them to the Compose file, ");
+            let activate = is_inactive.then_some("set COMPOSE_PROFILES in .env, ");
+            let ways: String = add.into_iter().chain(activate).collect();
+            let or = if ways.is_empty() { "" } else { "or " };
+            let end = if undefined.len() == orphans.len() {
+                &*remove
+            } else {
+                "stop them"
             };
+            let first = format!("{ways}{or}{end}");
             let what =
                 "Portainer would not start these containers, but would remove them with the stack";
             let hint = format!("{first}; {keep}");

@@ -29,7 +29,7 @@ fn replace<'d>(reader: &Reader<'d, '_>, service: Service<'d>, found: &mut Findin
     let image = image_name(reader, name);
     let notice = || {
         format!(
-            "service {name} uses the image {image} that was built on this host. To rebuild the image, {}",
+            "Portainer does not build service {name}, and uses the image {image} of this host. To rebuild the image, {}",
             rebuild(name)
         )
     };
@@ -41,8 +41,9 @@ fn replace<'d>(reader: &Reader<'d, '_>, service: Service<'d>, found: &mut Findin
             found.set(own, &image, Secrecy::Public);
         } else {
             let rebuild = rebuild(name);
-            let message =
-                format!("service {name} keeps its current image: to rebuild it, {rebuild}");
+            let message = format!(
+                "Portainer does not build the image of service {name}: to rebuild it, {rebuild}"
+            );
             found.notice(line, message);
         }
         found.remove(service.node, build);
