@@ -32,8 +32,8 @@ pub(super) fn plain<const N: usize>(cells: [String; N]) -> Vec<Part> {
     cells.map(|cell| (Meaning::Plain, cell)).to_vec()
 }
 
-/// The last column keeps at least this width where there is space: the widest of the others are cut, but not the names and IDs
-/// in the first.
+/// The last column keeps at least this width where there is space: the widest of the others are cut, and then the names in the
+/// first, which keep this width, too.
 const LAST: usize = 20;
 /// What the cut leaves of each of the others.
 const OTHERS: usize = 6;
@@ -72,6 +72,11 @@ pub(super) fn lines(
                 .filter(|width| **width > OTHERS)
         {
             *widest -= 1;
+        }
+        while !fits(others)
+            && let Some(names) = others.first_mut().filter(|width| **width > LAST)
+        {
+            *names -= 1;
         }
     }
     let room = widths.iter().rev().skip(1).map(|width| width + 2).sum();
