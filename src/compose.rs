@@ -355,7 +355,7 @@ impl Compose {
             let text = String::from_utf8_lossy(&output.stdout);
             Version::parse(&text).filter(|_| output.status.success())
         });
-        trace.report(&Exchange {
+        trace.report(Exchange {
             peer: "compose",
             request: format!("run {} version --short", command.join(" ")),
             outcome: match &version {
@@ -478,7 +478,7 @@ impl Compose {
             None => process::run(&self.program, &words, LIMITS, prepare),
             Some(user) => process::run_as(user, &self.program, &words, LIMITS, prepare),
         };
-        self.trace.report(&Exchange {
+        self.trace.report(Exchange {
             peer: "compose",
             request: format!("run {} {}", self.name, words[self.first.len()..].join(" ")),
             outcome: process::outcome(&output, LIMITS),

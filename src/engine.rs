@@ -41,6 +41,7 @@ use self::{
 use crate::{
     failure::Failure,
     model::{Container, Pull},
+    text::Mask,
     trace::Trace,
 };
 
@@ -143,6 +144,7 @@ pub struct EngineReader {
     /// The container command, if the API is used and the command is on `PATH`.
     puller: Option<Command>,
     about: OnceLock<About>,
+    trace: Trace,
 }
 
 impl Deref for Engine {
@@ -164,6 +166,7 @@ impl Engine {
     /// Chooses the adapter. Reads the disk but sends nothing: errors are reported by the first request.
     pub fn open(options: Options) -> Self {
         let Options { tool, choice, .. } = &options;
+        let trace = options.trace.clone();
         let program = choice::find_program(tool, options.client.path.as_deref());
         let host = choice::resolve_host(&options.client);
         let adapter = choice::decide(tool, *choice, &program, host);
@@ -181,6 +184,7 @@ impl Engine {
             client,
             puller,
             about: OnceLock::new(),
+            trace,
         })
     }
 
@@ -239,6 +243,11 @@ impl EngineReader {
     pub fn log_tail(&self, container: &str, lines: u8) -> Result<String> {
         let log = self.api().and_then(|api| api.log_tail(container, lines));
         log.with_context(|| format!("failed to read the log of container {container}"))
+    }
+
+    /// Hides these values in the requests that `-v` shows.
+    pub fn hide(&self, mask: &Mask) {
+        self.trace.hide(mask);
     }
 
     /// The ID of the engine, read once. Portainer reports the same ID for its environment (B03).

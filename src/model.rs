@@ -14,7 +14,7 @@ use composefile::services::MountType;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::text::printable;
+use crate::text::{Mask, printable};
 
 mod access;
 mod subnet;
@@ -39,9 +39,22 @@ pub struct Pull {
     pub image: String,
     /// The service's `platform`.
     pub platform: Option<String>,
+    /// What is shown of the reference, if it contains the value of a variable.
+    pub shown: Option<String>,
 }
 
 impl Pull {
+    /// Hides the values of variables in what is shown.
+    pub fn hide_values(&mut self, mask: &Mask) {
+        self.shown = Some(mask.hide_unless(&self.image, |hit| hit.is_plain));
+    }
+
+    /// Why it could not be pulled. The engine names it.
+    pub fn told(&self, error: &anyhow::Error) -> String {
+        let shown = self.shown.as_ref().unwrap_or(&self.image);
+        format!("{error:#}").replace(&self.image, shown)
+    }
+
     /// The arguments of the container command that pulls it.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["pull".to_owned()];
@@ -61,7 +74,7 @@ impl Serialize for Pull {
 
 impl fmt::Display for Pull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&printable(&self.image))?;
+        f.write_str(&printable(self.shown.as_ref().unwrap_or(&self.image)))?;
         match &self.platform {
             Some(platform) => write!(f, " ({})", printable(platform)),
             None => Ok(()),

@@ -172,6 +172,9 @@ impl Plan {
 
     /// Hides the values of `.env` in what is said of names and paths (B13).
     pub fn hide_values(&mut self, mask: &Mask) {
+        for pull in self.pulls.iter_mut().chain(&mut self.images) {
+            pull.hide_values(mask);
+        }
         let losses = self.losses.iter_mut().chain(&mut self.changes);
         for found in losses.chain(&mut self.blockers).chain(&mut self.warnings) {
             found.hide_values(mask);

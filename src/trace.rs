@@ -1,6 +1,12 @@
 //! The requests that `-v` shows: method, path, status and time, never a header or a body.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use crate::{parallel::lock, text::Mask};
 
 /// One request and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,31 +23,53 @@ pub struct Exchange {
 
 type Reader = dyn Fn(&Exchange) + Send + Sync;
 
-/// Receives each [`Exchange`] when it ends.
+/// Receives each [`Exchange`] when it ends. Clones hide the same values.
 #[derive(Clone)]
-pub struct Trace(Option<Arc<Reader>>);
+pub struct Trace {
+    reader: Option<Arc<Reader>>,
+    hidden: Arc<Mutex<Vec<Mask>>>,
+}
 
 impl Trace {
     /// A trace that discards every exchange.
     pub fn off() -> Self {
-        Self(None)
+        Self::of(None)
     }
 
     /// Calls `reader` with each exchange, possibly from several threads.
     pub fn to(reader: impl Fn(&Exchange) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(reader)))
+        Self::of(Some(Arc::new(reader)))
+    }
+
+    fn of(reader: Option<Arc<Reader>>) -> Self {
+        let hidden = Arc::default();
+        Self { reader, hidden }
+    }
+
+    /// Hides these values in what is reported from now on: the name of an image may contain one.
+    pub fn hide(&self, mask: &Mask) {
+        if self.reader.is_some() {
+            lock(&self.hidden).push(mask.clone());
+        }
     }
 
     /// Reports one exchange.
-    pub fn report(&self, exchange: &Exchange) {
-        if let Some(reader) = &self.0 {
-            reader(exchange);
+    pub fn report(&self, mut exchange: Exchange) {
+        if let Some(reader) = &self.reader {
+            for mask in lock(&self.hidden).iter() {
+                exchange.request = mask.hide_unless(&exchange.request, |hit| hit.is_plain);
+            }
+            reader(&exchange);
         }
     }
 }
 
 impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Trace({})", if self.0.is_some() { "on" } else { "off" })
+        write!(
+            f,
+            "Trace({})",
+            if self.reader.is_some() { "on" } else { "off" }
+        )
     }
 }

@@ -6,11 +6,17 @@ use crate::{
     observe::Situation,
     plan::{self, AdoptFlags, Plan, Readiness, Request, changed_variables},
     rewrite::diff::changed_lines,
+    text::Mask,
 };
 
 impl Prepared {
     /// Completes the plan of an adoption with these flags.
-    pub(super) fn finished(mut self, situation: &Situation, flags: AdoptFlags) -> Self {
+    pub(super) fn finished(
+        mut self,
+        situation: &Situation,
+        flags: AdoptFlags,
+        mask: &Mask,
+    ) -> Self {
         let file = situation.stack.file();
         let (rewrite, now) = (self.rewrite.as_ref().ok(), self.before.contents.as_ref());
         let mut plan = Plan {
@@ -59,6 +65,7 @@ impl Prepared {
             Some(Request::Nothing(_)) if plan.access.is_none() => Readiness::NothingToDo,
             _ => Readiness::Ready,
         };
+        plan.hide_values(mask);
         self.plan = plan;
         self
     }

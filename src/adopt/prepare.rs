@@ -22,7 +22,7 @@ use crate::{
     rewrite::faithful::{Faithful, Runs, written_services},
     snapshot::{Inspected, LastSent},
     stack::StackText,
-    text::{Mask, command, listed, numbered, printable},
+    text::{command, listed, numbered, printable},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -66,6 +66,7 @@ impl Prepared {
         let records = situation.records()?;
         let texts = Texts::new(compose, situation, &source, way)?;
         let mask = mask(&source, sent(&texts.first).env);
+        situation.engine.hide(&mask);
         let (mut before, on_disk) = side_by_side(
             || situation.observe(records, Depth::Everything),
             || asking::on_disk(compose, situation, &texts.files, &mask),
@@ -127,7 +128,7 @@ impl Prepared {
                 );
             }
         }
-        complete(&mut plan, &runs, (situation, &source), &before, &mask);
+        complete(&mut plan, &runs, (situation, &source), &before);
         let combined = texts.combined.as_ref().map(|one| one.files(&texts.files));
         let prepared = Self {
             dir: stack.dir_text().to_owned(),
@@ -140,7 +141,7 @@ impl Prepared {
             git,
             projects,
         };
-        Ok(prepared.finished(situation, flags))
+        Ok(prepared.finished(situation, flags, &mask))
     }
 
     /// The text that Portainer has, if the stack is there.
@@ -173,8 +174,15 @@ impl Prepared {
             let rewrite = of.rewrite.as_ref().ok()?;
             Some((rewrite.text.clone(), rewrite.env.clone()))
         };
+        let plan = |of: &Self| {
+            let mut plan = of.plan.without_files();
+            // What can be read may change at any time.
+            let observed = &of.before.warnings;
+            plan.warnings.retain(|one| !observed.contains(&one.message));
+            plan
+        };
         let git = self.git.as_ref().zip(other.git.as_ref());
-        self.plan.without_files() == other.plan.without_files()
+        plan(self) == plan(other)
             && git.is_none_or(|(one, other)| one.is_same(other))
             && sent(self) == sent(other)
             && states(self) == states(other)
@@ -403,7 +411,6 @@ fn complete(
     runs: &Runs,
     (situation, source): (&Situation, &StackText),
     before: &Before,
-    mask: &Mask,
 ) {
     plan.warn_all(warnings(plan, runs, situation, before));
     let containers = before.details.containers.as_deref().unwrap_or_default();
@@ -415,7 +422,6 @@ fn complete(
     if let Err(error) = situation.engine.require_api() {
         plan.blockers.push(Finding::of_error(&error));
     }
-    plan.hide_values(mask);
 }
 
 /// What could not be restored if the deployment failed (B16). A rehearsal has not every path that containers mount.

@@ -38,7 +38,7 @@ impl Adoption<'_, '_> {
         for image in images {
             self.run.pull(image).map_err(|error| {
                 Failure::new(format!("failed to pull {image}"))
-                    .details(format!("{error:#}"))
+                    .details(image.told(&error))
                     .hint(format!(
                         "fix it, for example with `{} login`, then run the command again",
                         self.at.tool

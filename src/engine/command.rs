@@ -253,7 +253,7 @@ impl Command {
         };
         let output = process::run(program, arguments, limits, |process| self.prepare(process));
         let line = format!("{tool} {}", arguments.join(" "));
-        self.options.trace.report(&Exchange {
+        self.options.trace.report(Exchange {
             peer: "engine",
             request: format!("run {}", printable(&line)),
             outcome: process::outcome(&output, limits),

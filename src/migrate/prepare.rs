@@ -84,6 +84,7 @@ impl Prepared {
         let rewrite = Rewrite::literal(&source, situation.stack.dir_text());
         let sent = rewrite.sent();
         let mask = mask(&source, sent.env);
+        situation.engine.hide(&mask);
         let mut before = situation.observe(records, depth);
         before.warnings.extend(before.unread.iter().map(|why| {
             let hint = why.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));

@@ -92,7 +92,7 @@ impl Procedure<'_, '_> {
         let mut failed = Vec::new();
         for pull in &plan.images {
             if let Err(error) = self.pull_one(pull) {
-                failed.push(format!("image {pull}: {error:#}"));
+                failed.push(format!("image {pull}: {}", pull.told(&error)));
             }
         }
         if !failed.is_empty() {

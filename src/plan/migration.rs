@@ -218,6 +218,7 @@ fn absent_images(facts: &Facts) -> Vec<Pull> {
     let images = named.unwrap_or_default().into_iter();
     let is_absent = |image: &String| matches!(facts.before.details.images.get(image), Some(None));
     let pull = |image| Pull {
+        shown: None,
         image,
         platform: None,
     };

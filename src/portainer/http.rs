@@ -250,7 +250,7 @@ impl Client {
             .build();
         let started = Instant::now();
         let result = request.run().map_err(NoResponse::from);
-        self.options.trace.report(&Exchange {
+        self.options.trace.report(Exchange {
             peer: "portainer",
             request: shown,
             outcome: match &result {

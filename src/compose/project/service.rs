@@ -375,6 +375,7 @@ impl Service {
     /// Its image, to be pulled for the platform that the text names.
     pub fn pull(&self, image: String) -> Pull {
         Pull {
+            shown: None,
             image,
             platform: self.text(&["platform"]),
         }

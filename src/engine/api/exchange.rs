@@ -49,7 +49,7 @@ impl Api {
         } else {
             self.run(request.body(())?, limit)
         };
-        self.options.trace.report(&Exchange {
+        self.options.trace.report(Exchange {
             peer: "engine",
             request: format!("{method} {path}"),
             outcome: match &response {

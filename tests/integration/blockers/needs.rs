@@ -149,6 +149,18 @@ fn puller(bench: &Bench, code: u8) -> PathBuf {
 }
 
 #[test]
+fn b13_the_value_of_a_variable_in_the_name_of_an_image_is_hidden() {
+    let bench = Bench::web(PLAIN);
+    let text = format!("{PLAIN}  b:\n    image: absent:${{TAG}}\n");
+    bench.stack("web", &text, Some("TAG=Hunter2Hunter2\n"));
+    let bin = puller(&bench, 1);
+    for (args, code) in [("-v plan web --pull", 0), ("-v adopt web --pull --yes", 1)] {
+        let run = bench.run_with(args, "PATH", bench.path(&[&bin])).code(code);
+        run.says("absent:***").hides("Hunter2Hunter2");
+    }
+}
+
+#[test]
 fn missing_images_are_pulled_on_request_before_anything_else() {
     let bench = Bench::web(PLAIN);
     let text = format!("{PLAIN}  b:\n    image: absent:1\n  c:\n    image: absent:1\n");
