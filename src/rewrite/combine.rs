@@ -466,10 +466,26 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
             service.shift_remove("networks");
         }
     }
-    // Versions of Compose print the keys in different orders.
-    root.values_mut().for_each(Value::sort_all_objects);
+    root.values_mut().for_each(sort);
     if let Some(services) = root.shift_remove("services") {
         root.shift_insert(0, "services".to_owned(), services);
+    }
+}
+
+/// Sorts the keys, which versions of Compose print in different orders: a list or a mapping comes after what is simple, and can
+/// be removed from an item of a list (B39).
+fn sort(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(sort),
+        Value::Object(map) => {
+            map.values_mut().for_each(sort);
+            let mut entries: Vec<_> = std::mem::take(map).into_iter().collect();
+            entries.sort_by_cached_key(|(key, value)| {
+                (value.is_array() || value.is_object(), key.clone())
+            });
+            map.extend(entries);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -184,10 +184,10 @@ fn what_compose_prints_is_written_as_every_version_reads_it() {
     let expected = "services:
   a:
     blkio_config:
+      weight: 10
       device_read_bps:
         - path: /dev/x
           rate: \"1\"
-      weight: 10
     labels:
       \"a$b\": \"c$$d\"
     secrets:

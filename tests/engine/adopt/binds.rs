@@ -90,10 +90,10 @@ fn b39_a_recreated_container_with_5() {
     scenario.adopts(&["other"]);
     assert_eq!(
         scenario.text_in_portainer(),
-        // As Compose prints it: the text has anchors.
+        // As Compose resolves it: the text has anchors.
         text.replace(
-            "    init: true\n  short:\n",
-            "    init: true\n    labels:\n      changed: \"yes\"\n  short:\n"
+            "      - \"600\"\n  short:\n",
+            "      - \"600\"\n    labels:\n      changed: \"yes\"\n  short:\n"
         )
     );
 }
