@@ -325,7 +325,7 @@ impl Deciding<'_> {
         }
         // The hash contains the ID of the container that it shares with, which is not always known.
         if service.shares() {
-            return Fate::unknown("it shares a namespace or volumes with another container");
+            return Fate::unknown("a namespace or volumes are shared with another container");
         }
         if sent.is_completed(name) {
             return Fate::unknown("Compose completes its configuration when it starts the service");

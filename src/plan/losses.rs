@@ -103,7 +103,8 @@ pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Opti
     let mut paths: Vec<&str> = listed.collect();
     paths.retain(|path| placed.iter().all(|placed| placed != path));
     let unlisted = changes.total.saturating_sub(changes.listed.len());
-    let files = container.own_files(&paths, placed);
+    let mut files = container.own_files(&paths, placed);
+    files.sort_unstable();
     let shown = &files[..files.len().min(FILES_SHOWN)];
     let more = match files.len() - shown.len() + unlisted {
         0 => String::new(),

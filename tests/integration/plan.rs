@@ -429,7 +429,7 @@ fn n05_hashes_that_depend_on_other_containers_are_unknown() {
     let expected = ["a unchanged", "b unknown", "c unknown"];
     assert_eq!(fates(&report, "adopt"), expected);
     let why = report["adopt"]["services"][2].to_string();
-    let shares = "it shares a namespace or volumes with another container";
+    let shares = "a namespace or volumes are shared with another container";
     assert!(why.contains(shares), "{why}");
     // The container that it shares with is replaced.
     hashes.insert("a".to_owned(), "1".repeat(64));

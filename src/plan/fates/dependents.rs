@@ -49,7 +49,7 @@ fn followed(
         || (matches!(fate, Fate::Started(_)) && own.is_empty() && dependency.shares);
     if is_new && dependency.shares {
         return Some(Fate::Recreated(format!(
-            "it shares a namespace or volumes with {name}, which is recreated"
+            "a namespace or volumes are shared with {name}, which is recreated"
         )));
     }
     let why = format!("it depends on {name}, which is recreated");
