@@ -204,7 +204,7 @@ impl Plan {
         let is_preview = !destroys(facts) && facts.before.details.containers.is_some();
         if let (Err(why), true) = (&facts.projects.on_disk, project.is_some() || is_preview) {
             self.warn(format!(
-                "what the stack loses with the text is unknown: {why}"
+                "what the rewritten Compose file loses is unknown: {why}"
             ));
         }
     }

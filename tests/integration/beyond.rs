@@ -85,7 +85,7 @@ fn b01_what_compose_does_not_read_on_disk_is_unknown() {
     let bench = Bench::web(PLAIN);
     bench.stack("web", &format!("{PLAIN}    env_file: gone.env\n"), None);
     let unknown =
-        "what the stack loses with the text is unknown: Compose cannot read the files on disk: ";
+        "what the rewritten Compose file loses is unknown: Compose cannot read the files on disk: ";
     for args in ["migrate web --dry-run", "web"] {
         let run = bench.run(args).code(0);
         assert_eq!(run.all().matches(unknown).count(), 1, "{run:#?}");

@@ -648,10 +648,10 @@ fn of_a_file_that_cannot_be_adopted_or_parsed_nothing_is_promised() {
     let run = bench.run("migrate web --dry-run --exit-code").code(3);
     run.says(&[
         "What migrating it loses is unknown.",
-        "warning: what the stack loses with the text is unknown: docker-compose ",
+        "warning: what the rewritten Compose file loses is unknown: docker-compose ",
     ]);
     let run = bench.without_compose("migrate web --dry-run").code(0);
-    let why = "warning: what the stack loses with the text is unknown: this host has no Compose";
+    let why = "warning: what the rewritten Compose file loses is unknown: this host has no Compose";
     run.says(why);
 }
 

@@ -79,7 +79,9 @@ impl Text<'_, '_> {
                 None if self.facts.defines(name) => {
                     vec!["will not start: no profile of it is active in Portainer".to_owned()]
                 }
-                None => vec!["will not start: the text that is sent does not define it".to_owned()],
+                None => {
+                    vec!["will not start: the rewritten Compose file does not define it".to_owned()]
+                }
             };
             let loss = |message: &String| Finding::of_service(name, Kind::Other, message);
             losses.extend(messages.iter().map(loss));
@@ -112,8 +114,8 @@ impl Text<'_, '_> {
         for (section, noun) in SECTIONS {
             let of = |project: &Project, key: &str| definition(project, section, key);
             let all = self.on_disk.others.get(section);
-            let all = all.and_then(Value::as_object).into_iter().flatten();
-            for (key, _) in all {
+            let all = all.and_then(Value::as_object).into_iter();
+            for key in all.flat_map(Map::keys) {
                 if let (Some(before), Some(after)) = (of(self.on_disk, key), of(self.sent, key)) {
                     let subject = format!("{noun} {key}");
                     let told = self.keys(&before, &after).into_iter();
