@@ -51,8 +51,11 @@ impl Pull {
 
     /// Why it could not be pulled. The engine names it.
     pub fn told(&self, error: &anyhow::Error) -> String {
-        let shown = self.shown.as_ref().unwrap_or(&self.image);
-        format!("{error:#}").replace(&self.image, shown)
+        format!("{error:#}").replace(&self.image, self.shown())
+    }
+
+    fn shown(&self) -> &str {
+        self.shown.as_ref().unwrap_or(&self.image)
     }
 
     /// The arguments of the container command that pulls it.
@@ -74,7 +77,7 @@ impl Serialize for Pull {
 
 impl fmt::Display for Pull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&printable(self.shown.as_ref().unwrap_or(&self.image)))?;
+        f.write_str(&printable(self.shown()))?;
         match &self.platform {
             Some(platform) => write!(f, " ({})", printable(platform)),
             None => Ok(()),

@@ -48,7 +48,7 @@ mod foreign;
 mod host;
 mod uses;
 
-pub use combined::{Combined, Uncombined, combined};
+pub use combined::{Combined, Uncombined, combined, files_on_disk};
 pub use environment::{Environments, Evidence, compare, environment};
 pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
 pub use host::Host;
@@ -504,12 +504,7 @@ pub fn read_on_disk(program: &dyn Program, stack: &Stack, files: &Files) -> Resu
     let read = stack.read_files(files)?;
     let values = combined::values(&read.variables?, read.env_files.values());
     let mask = Mask::new(values.iter().map(String::as_str));
-    let input = Input::OnDisk {
-        project: None,
-        dir: stack.dir(),
-        files: &files.compose,
-        env_files: &files.env,
-    };
+    let input = files_on_disk(stack, files, None);
     let read = program.read(&input, Profiles::Active, Values::Resolved, &mask)?;
     Ok(Project::new(&read, &BTreeMap::new(), None))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     compose::{Input, Profiles, Program, Project, Read, Values, write_omitted},
     model::Variable,
-    observe::{Situation, read_sent},
+    observe::{Situation, files_on_disk, read_sent},
     parallel::side_by_side,
     plan::{Before, Projects, Sent, Unread},
     rewrite::{
@@ -65,13 +65,8 @@ pub(super) fn on_disk(
     files: &Files,
     mask: &Mask,
 ) -> Result<Read, String> {
-    let input = Input::OnDisk {
-        project: Some(&situation.stack.name().portainer_name()),
-        dir: situation.stack.dir(),
-        // By itself, Compose may find another file.
-        files: &files.compose,
-        env_files: &files.env,
-    };
+    let project = situation.stack.name().portainer_name();
+    let input = files_on_disk(situation.stack, files, Some(&project));
     let read = compose.read(&input, Profiles::Active, Values::Resolved, mask);
     read.map_err(|error| format!("{error:#}"))
 }

@@ -1,5 +1,7 @@
 //! What the plan of an adoption says when everything is read: whether it can be run, what it pulls first, and how its text differs.
 
+use std::mem::take;
+
 use super::Prepared;
 use crate::{
     finding::{Finding, Kind},
@@ -18,6 +20,7 @@ impl Prepared {
         mask: &Mask,
     ) -> Self {
         let file = situation.stack.file();
+        let planned = take(&mut self.plan);
         let (rewrite, now) = (self.rewrite.as_ref().ok(), self.before.contents.as_ref());
         let mut plan = Plan {
             losses_known: self.before.is_known(),
@@ -31,7 +34,7 @@ impl Prepared {
                     .filter(|_| self.combined.is_empty() || self.deployed().is_some())
                     .map(|rewrite| changed_lines(self.compared(), &rewrite.text)),
             },
-            ..self.plan.clone()
+            ..planned
         };
         match &self.git {
             Some(git) => plan.patch.clone_from(&git.patch),

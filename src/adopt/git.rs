@@ -247,19 +247,15 @@ impl FromGit {
         let rank_of = |service: &str| ranks.get(service).copied().unwrap_or_default();
         let is_worse = |one: &&ServicePlan| one.fate.rank() > rank_of(&one.service);
         let worse = plan.services.iter().filter(is_worse);
-        let said = compared.err().map(str::to_owned);
+        let said = compared.err();
         let mut details: Vec<String> = match compared {
             Ok(keys) => worse.map(|one| told(one, keys)).collect(),
             Err(why) => vec![why.to_owned()],
         };
         let is_other = |one: &&Finding| !best.blockers.contains(one);
         let other = plan.blockers.iter().filter(is_other);
-        let other: Vec<String> = other.map(|one| one.message.clone()).collect();
-        details.extend(
-            other
-                .into_iter()
-                .filter(|message| Some(message) != said.as_ref()),
-        );
+        let other = other.filter(|one| Some(one.message.as_str()) != said);
+        details.extend(other.map(|one| one.message.clone()));
         if !self.different.is_empty() && (self.reads_own || !details.is_empty()) {
             let names = listed(&Vec::from_iter(&self.different));
             details.push(format!(

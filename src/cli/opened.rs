@@ -21,7 +21,7 @@ use crate::{
     observe::{Environments, Situation},
     portainer::{Portainer, PortainerReader, Repository},
     run::{Peers, Setup, Stopped},
-    stack::{Location, Stack, StackName, export_words, is_same},
+    stack::{Location, Stack, StackName, export_words, is_same, stack_dir},
     text::{Mask, command, printable},
 };
 
@@ -138,8 +138,9 @@ impl Opened {
                 && Refused::in_chain(&error).is_none()
                 && let Some(project) = other_project(engine, name, &settings.location)
             {
-                let hint =
-                    format!("its containers belong to the project {project}: pass that name");
+                let hint = format!(
+                    "the containers of its directory belong to project {project}: pass that name instead"
+                );
                 return Failure::new(format!("{error:#}")).hint(hint).into();
             }
             let readers = peers.readers();
@@ -201,23 +202,16 @@ impl Opened {
 
 /// The only project whose containers were started in the directory of a stack that has none, or below it.
 fn other_project(engine: &EngineReader, name: &StackName, at: &Location) -> Option<String> {
-    let dir = at
-        .dir
-        .clone()
-        .unwrap_or_else(|| at.root.join(name.as_str()));
-    let all = engine.list_all().ok()?;
-    let label = |container: &Container, label| {
-        let value = container.compose_label(&at.tool, label)?;
-        Some(printable(value).into_owned())
+    let (dir, all) = (stack_dir(name, at).ok()?, engine.list_all().ok()?);
+    let is_here = |container: &&Container| {
+        let from = container.compose_label(&at.tool, "project.working_dir");
+        from.is_some_and(|from| Path::new(from).starts_with(&dir))
     };
-    let is_here = |one: &&Container| {
-        let from = label(one, "project.working_dir");
-        from.is_some_and(|from| Path::new(&from).starts_with(&dir))
-    };
-    let projects = all.iter().filter(is_here);
-    let projects: BTreeSet<String> = projects.filter_map(|one| label(one, "project")).collect();
-    let mut projects = projects.into_iter();
-    projects.next().filter(|_| projects.next().is_none())
+    let here = all.iter().filter(is_here);
+    let projects = here.filter_map(|container| container.compose_label(&at.tool, "project"));
+    let mut projects: BTreeSet<&str> = projects.collect();
+    let project = projects.pop_first()?;
+    projects.is_empty().then(|| printable(project).into_owned())
 }
 
 /// Portainer and the engine, without a stack.

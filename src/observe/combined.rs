@@ -84,12 +84,7 @@ pub fn combined(
     read: FilesRead,
 ) -> Result<(Combined, Faithful), Uncombined> {
     let name = &*stack.name().portainer_name();
-    let on_disk = |project| Input::OnDisk {
-        project,
-        dir: stack.dir(),
-        files: &files.compose,
-        env_files: &files.env,
-    };
+    let on_disk = |project| files_on_disk(stack, files, project);
     let read_in = Shell::of_combined(stack, STACK_ENV);
     let env = read.variables?;
     let values = values(&env, read.env_files.values());
@@ -163,6 +158,20 @@ pub fn combined(
         }
     }
     Err(Uncombined::Different(different))
+}
+
+/// The files of a stack on disk, for a Compose program: by itself, it may find another file.
+pub fn files_on_disk<'i>(
+    stack: &'i Stack,
+    files: &'i Files,
+    project: Option<&'i str>,
+) -> Input<'i> {
+    Input::OnDisk {
+        project,
+        dir: stack.dir(),
+        files: &files.compose,
+        env_files: &files.env,
+    }
 }
 
 /// The values of all env files, which must not be shown.

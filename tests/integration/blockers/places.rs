@@ -46,7 +46,7 @@ fn the_name_of_a_directory_in_which_another_project_was_started() {
     let file = Path::new(&folder).join("docker-compose.yml");
     fs::rename(&file, file.with_file_name("one.yml")).expect("a file");
     let why = "docker-compose.yml is not a file";
-    let hint = "its containers belong to the project shop: pass that name";
+    let hint = "the containers of its directory belong to project shop: pass that name instead";
     bench.fails("plan web", &[why, hint]);
 }
 
