@@ -368,10 +368,15 @@ impl Stack {
         run
     }
 
-    /// Restores the stack. It must succeed.
+    /// Restores the stack. It must succeed, but may have to be run again: Docker 20.10 may not respond about a container for a minute
+    /// after the program was killed that was starting it.
     #[track_caller]
     pub fn restore(&self) -> Run {
-        let run = self.run("restore $PROJECT").code(0);
+        let mut run = self.run("restore $PROJECT");
+        if run.err.contains("no response from Docker") {
+            run = self.run("restore $PROJECT");
+        }
+        let run = run.code(0);
         self.containers();
         run
     }
