@@ -27,8 +27,8 @@ use crate::{
     },
     parallel::{lock, side_by_side},
     plan::{
-        self, Before, Details, Environment, Facts, Keep, Namesake, PathKind, Projects, RecordFacts,
-        Sent, Unread,
+        self, Before, Details, Environment, Facts, Keep, Namesake, Parsed, PathKind, Projects,
+        RecordFacts, Sent, Unread,
     },
     portainer::{BaseUrl, PortainerReader, Repository},
     rewrite::{
@@ -368,7 +368,7 @@ impl Situation<'_> {
     /// Everything that was read, and what a plan looks up on this host: the kinds of paths, and the ports in use.
     pub fn facts<'f>(
         &'f self,
-        source: plan::Source<'f>,
+        source: &'f Parsed<'f>,
         (sent, document): (Sent<'f>, Option<&'f Document<'f>>),
         projects: &'f Projects,
         before: &'f Before,

@@ -40,7 +40,7 @@ pub use checks::{
 };
 pub use edited::{InPortainer, changed_variables};
 pub use facts::{
-    Before, Details, Environment, Facts, Namesake, PathKind, RecordFacts, Sent, Source,
+    Before, Details, Environment, Facts, Namesake, Parsed, PathKind, RecordFacts, Sent,
 };
 pub use fates::{Fate, Projects, Unread, binds::long_binds, versions::PortainerCompose};
 pub use losses::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use composefile::document::{Document, ParseError};
+use composefile::document::Document;
 
 use super::{
     asking::{self, Asking, sent_of},
@@ -16,7 +16,9 @@ use crate::{
     model::{Container, Variable, compose_label},
     observe::{Depth, Situation, mask, with_hint},
     parallel::side_by_side,
-    plan::{self, AdoptFlags, Before, Facts, InPortainer, Keep, Plan, Projects, Sent, Unread},
+    plan::{
+        self, AdoptFlags, Before, Facts, InPortainer, Keep, Parsed, Plan, Projects, Sent, Unread,
+    },
     portainer::Payload,
     restore,
     rewrite::faithful::{Faithful, Runs, written_services},
@@ -78,7 +80,7 @@ impl Prepared {
         let planner = Planner {
             situation,
             source: &source,
-            document: Document::parse(texts.text(&source)),
+            parsed: Parsed::new(texts.text(&source)),
             texts: &texts,
             asking,
             keep,
@@ -289,7 +291,7 @@ pub(super) fn missing(runs: &Runs, before: &Before) -> BTreeSet<String> {
 struct Planner<'a> {
     situation: &'a Situation<'a>,
     source: &'a StackText,
-    document: Result<Document<'a>, ParseError>,
+    parsed: Parsed<'a>,
     texts: &'a Texts,
     asking: Asking<'a>,
     keep: Keep,
@@ -303,17 +305,13 @@ impl Planner<'_> {
         projects: &'f Projects,
         runs: &'f Runs,
     ) -> Facts<'f> {
-        let source = plan::Source {
-            compose: self.texts.text(self.source),
-            document: self.document.as_ref(),
-        };
         Facts {
             is_adoption: true,
             files: &self.texts.files.compose,
             named: self.texts.project.as_deref(),
             keep: self.keep,
             runs,
-            ..self.situation.facts(source, text, projects, before)
+            ..self.situation.facts(&self.parsed, text, projects, before)
         }
     }
 
@@ -328,7 +326,7 @@ impl Planner<'_> {
     ) -> (Plan, Projects) {
         let text = sent.as_ref().map_or(Sent::new("", &[]), |sent| *sent);
         let projects = self.asking.projects(sent);
-        let document = Document::parse(text.text).ok();
+        let document = Parsed::new(text.text).document;
         let facts = Facts {
             problems,
             redeploys,
@@ -349,7 +347,7 @@ impl Planner<'_> {
         let sent = to_send(&rewrite);
         let text = sent.as_ref().map_or(Sent::new("", &[]), |sent| *sent);
         let projects = self.asking.projects(sent);
-        let document = Document::parse(text.text).ok();
+        let document = Parsed::new(text.text).document;
         let facts = self.facts(before, (text, document.as_ref()), &projects, &runs);
         let (more, blockers) = plan::runs(&facts, &plan::fates(&facts));
         let is_complete = more.is_empty();

@@ -6,14 +6,13 @@ use std::{
 };
 
 use anyhow::Result;
-use composefile::document::Document;
 
 use super::{Rewrite, namesake};
 use crate::{
     finding::Finding,
     model::Record,
     observe::{self, Depth, Situation, mask, read_on_disk, read_sent},
-    plan::{self, Before, Facts, Plan, Projects, Readiness, Request, Sent, Touch, Unread},
+    plan::{self, Before, Facts, Parsed, Plan, Projects, Readiness, Request, Sent, Touch, Unread},
     rewrite::diff::changed_lines,
     stack::{Files, Stack, StackText},
     text::Mask,
@@ -91,8 +90,8 @@ impl Prepared {
             format!("{}{hint}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back", why.message)
         }));
         situation.engine.refuse_podman()?;
-        let document = Document::parse(&source.compose);
-        let text = Document::parse(sent.text).ok();
+        let on_disk = Parsed::new(&source.compose);
+        let text = Parsed::new(sent.text).document;
         let is_needed = depth == Depth::Everything || before.destroys();
         let files = observe::files(situation.stack, &source);
         let projects = read(situation, &files, sent, &mask, is_needed);
@@ -110,13 +109,9 @@ impl Prepared {
         {
             situation.read_version(&mut before);
         }
-        let on_disk = plan::Source {
-            compose: &source.compose,
-            document: document.as_ref(),
-        };
         let facts = Facts {
             files: &files.compose,
-            ..situation.facts(on_disk, (sent, text.as_ref()), &projects, &before)
+            ..situation.facts(&on_disk, (sent, text.as_ref()), &projects, &before)
         };
         let mut plan = plan::migration(&facts);
         let name = Some(situation.stack.name().as_str());

@@ -7,7 +7,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use composefile::{
-    document::{Document, Node, ParseError},
+    document::{Document, Node},
     dotenv,
     path::clean,
 };
@@ -46,11 +46,11 @@ pub struct Facts<'a> {
     pub file: &'a str,
     /// The Compose files that Compose reads on this host, absolute or relative to the directory.
     pub files: &'a [String],
-    /// The texts on disk.
-    pub source: Source<'a>,
+    /// The Compose file on disk.
+    pub source: &'a Parsed<'a>,
     /// What is sent: the literal or the faithful rewrite.
     pub sent: Sent<'a>,
-    /// The text that is sent, parsed.
+    /// The text that is sent, as YAML.
     pub document: Option<&'a Document<'a>>,
     /// What Compose reads.
     pub projects: &'a Projects,
@@ -278,7 +278,11 @@ impl<'a> Facts<'a> {
 
     /// What an export wrote into the Compose file.
     fn mark(&self) -> Option<&str> {
-        self.source.document.ok()?.get(MARK).and_then(Node::as_str)
+        self.source
+            .document
+            .as_ref()?
+            .get(MARK)
+            .and_then(Node::as_str)
     }
 
     /// Whether the Compose file has what all files of the containers had: an export wrote it from them, or Portainer has the
@@ -328,13 +332,20 @@ pub(super) fn absolute(dir: &str, file: &str) -> String {
     }
 }
 
-/// The texts of the stack on disk.
-#[derive(Clone, Copy)]
-pub struct Source<'a> {
-    /// The Compose file.
-    pub compose: &'a str,
-    /// The same, parsed.
-    pub document: Result<&'a Document<'a>, &'a ParseError>,
+/// A Compose file, and the same as YAML.
+pub struct Parsed<'a> {
+    pub text: &'a str,
+    /// `None` if it cannot be parsed.
+    pub document: Option<Document<'a>>,
+}
+
+impl<'a> Parsed<'a> {
+    pub fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            document: Document::parse(text).ok(),
+        }
+    }
 }
 
 /// What a create or an update sends, or what Portainer has.

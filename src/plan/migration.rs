@@ -178,7 +178,7 @@ impl Plan {
         self.losses.extend(text);
         self.warn_all(unknown);
         if let Some(record) = &facts.record {
-            let losses = record::losses(record, facts.sent).into_iter();
+            let losses = record::losses(record, facts.sent, facts.document).into_iter();
             // B23
             let users = facts
                 .before
@@ -232,7 +232,7 @@ fn destroys(facts: &Facts) -> bool {
 
 /// B02.
 fn damage(facts: &Facts) -> Option<Finding> {
-    let places = damages(facts.source.document.ok()?, facts.sent.text, facts.dir);
+    let places = damages(facts.source.document.as_ref()?, facts.sent.text, facts.dir);
     let places = places.iter().map(ToString::to_string).collect();
     let what = "the literal rewrite damages the Compose file";
     let refusal = Finding::about(places, what, "change these lines");

@@ -134,7 +134,6 @@ impl World {
     }
 
     pub fn with_facts<T>(&self, then: impl FnOnce(&Facts) -> T) -> T {
-        let document = Document::parse(&self.compose);
         let text = literal::rewrite(&self.compose, "/s/web");
         let env = contract_env(self.env.as_deref().unwrap_or_default());
         let sent = Sent {
@@ -180,10 +179,7 @@ impl World {
             tool: "docker",
             endpoint: 1,
             portainer_port: Some(9443),
-            source: Source {
-                compose: &self.compose,
-                document: document.as_ref(),
-            },
+            source: &Parsed::new(&self.compose),
             sent,
             document: parsed.as_ref(),
             projects: &projects,

@@ -13,9 +13,13 @@ use crate::{
     plan::Sent,
 };
 
+fn document(sent: Sent<'_>) -> Document<'_> {
+    Document::parse(sent.text).unwrap_or_default()
+}
+
 /// The names of the external volumes that the services of a text mount.
 pub(super) fn external_volumes(sent: Sent) -> BTreeSet<String> {
-    let document = Document::parse(sent.text).unwrap_or_default();
+    let document = document(sent);
     let mounts = services(&document).into_iter();
     let mounts = mounts.filter_map(|service| service.node.get("volumes"));
     let keys = mounts
@@ -41,7 +45,7 @@ pub(super) fn external_volumes(sent: Sent) -> BTreeSet<String> {
 
 /// The services without whose health the deployment of a text fails.
 pub(super) fn needed_healthy(sent: Sent) -> BTreeSet<String> {
-    let document = Document::parse(sent.text).unwrap_or_default();
+    let document = document(sent);
     let services = services(&document).into_iter();
     let needs = services.filter_map(|service| service.node.get("depends_on"));
     let needed = needs.flat_map(Node::entries).filter_map(|entry| {
@@ -55,7 +59,7 @@ pub(super) fn needed_healthy(sent: Sent) -> BTreeSet<String> {
 
 /// The namespaces that a service of a text shares: the field of Docker's `HostConfig`, and `service:…` or `container:…`.
 pub(super) fn shared_namespaces(sent: Sent, service: &str) -> BTreeMap<&'static str, String> {
-    let document = Document::parse(sent.text).unwrap_or_default();
+    let document = document(sent);
     let services = services(&document).into_iter();
     let found = services.filter(|one| one.name == service);
     let modes = found.flat_map(|service| shared_modes(move |key| service.node.get(key)?.as_str()));

@@ -5,10 +5,7 @@
 //!
 //! Invariant: pure.
 
-use composefile::{
-    document::{Document, Node},
-    reader::{Context, EnvFiles, NAME_FILES},
-};
+use composefile::reader::{Context, EnvFiles, NAME_FILES};
 
 use super::{
     env::stack_env,
@@ -66,13 +63,11 @@ pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Finding>> {
     let env = stack_env(&variables);
     // Nothing in it depends on Portainer's directory or container.
     let rewritten = faithful::rewrite(stored.text, Some(&env), &context(stored), &Runs::default())?;
-    let internal = || Finding::internal("the exported file cannot be written");
-    let text =
-        renamed(&rewritten.text, stored.project, stored.mark).ok_or_else(|| vec![internal()])?;
-    let after = Document::parse(&text).map_err(|_| vec![internal()])?;
-    let names = |node: Node<'_>| node.as_str().is_some_and(|text| text.contains(STACK_ENV));
+    let renamed = renamed(&rewritten.text, stored.project, stored.mark);
+    let internal = || vec![Finding::internal("the exported file cannot be written")];
+    let (text, names_stack_env) = renamed.ok_or_else(internal)?;
     Ok(ExportedFiles {
-        names_stack_env: env.contains(STACK_ENV) || after.nodes().any(names),
+        names_stack_env: env.contains(STACK_ENV) || names_stack_env,
         env,
         changes: rewritten.edits,
         left_out,

@@ -373,13 +373,11 @@ fn ports_of(port: &str) -> usize {
 
 /// The documents of a text. Some versions of Compose read several.
 fn documents(text: &str) -> Vec<Document<'_>> {
-    if let Ok(document) = Document::parse(text) {
-        return vec![document];
+    let parsed = |part| Document::parse(part).ok();
+    match parsed(text) {
+        Some(document) => vec![document],
+        None => text.split("\n---").filter_map(parsed).collect(),
     }
-    let parts = text.split("\n---");
-    parts
-        .filter_map(|part| Document::parse(part).ok())
-        .collect()
 }
 
 #[cfg(test)]

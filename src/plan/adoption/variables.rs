@@ -91,7 +91,7 @@ fn unset(facts: &Facts, service: &str, variable: &str) -> Vec<String> {
 
 /// What the only Compose file writes for a variable of a service.
 fn written<'a>(facts: &Facts<'a>, service: &str, variable: &str) -> Option<Vec<&'a str>> {
-    let document = facts.source.document.ok()?;
+    let document = facts.source.document.as_ref()?;
     let mut services = services(document).into_iter();
     let found = services.find(|one| one.name == service)?;
     let variables = found.environment().into_iter();

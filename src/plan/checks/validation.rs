@@ -67,7 +67,7 @@ fn rejection<'a>(facts: &Facts<'a>) -> Option<&'a Rejection> {
 /// The lines of the Compose file. Only the literal rewrite deletes lines: what an adoption sends has the lines that Compose names.
 fn lines(facts: &Facts) -> Lines {
     let is_literal = !facts.is_adoption;
-    Lines::new(if is_literal { facts.source.compose } else { "" })
+    Lines::new(if is_literal { facts.source.text } else { "" })
 }
 
 /// The refusal of a text that Compose would reject because of these lines, if there are any.
@@ -138,7 +138,7 @@ pub fn doubt(facts: &Facts, refusals: &[Finding], keys: &[Finding]) -> Option<St
         format!(
             "{} rejects the file that is sent; the deployment fails if Compose in Portainer rejects it too: {}",
             rejection.by,
-            Lines::new(facts.source.compose).map(&rejection.message)
+            Lines::new(facts.source.text).map(&rejection.message)
         )
     })
 }
@@ -160,7 +160,7 @@ pub fn doubts(facts: &Facts, document: &Document, first: Option<ComposeVersion>)
 
 /// What no Compose up to `last` accepts and a later one may, with its line of the Compose file `file`.
 pub fn newer(facts: &Facts, document: &Document, file: &str, last: ComposeVersion) -> Vec<String> {
-    let lines = Lines::new(facts.source.compose);
+    let lines = Lines::new(facts.source.text);
     let last = last.release();
     let keys = keys(facts, document, |since| {
         since.map_or(last <= NEWEST, |since| since > last)
@@ -188,7 +188,7 @@ fn keys(
     document: &Document,
     is_rejected: impl Fn(Option<Release>) -> bool,
 ) -> impl Iterator<Item = (usize, Key)> {
-    let lines = Lines::new(facts.source.compose);
+    let lines = Lines::new(facts.source.text);
     let mut rejected = Keys {
         is_rejected,
         found: Vec::new(),

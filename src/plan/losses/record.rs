@@ -1,6 +1,9 @@
 //! What is lost with a deleted Portainer stack (B01).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Borrow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use composefile::{
     document::{Document, Node},
@@ -11,7 +14,7 @@ use crate::{
     compose::Project,
     finding::{Finding, Kind},
     model::{Deployment, Grant, Record, values},
-    plan::{Facts, InPortainer, RecordFacts, Sent},
+    plan::{Facts, InPortainer, Parsed, RecordFacts, Sent},
     snapshot::is_id,
 };
 
@@ -100,10 +103,10 @@ pub fn record_lost(record: &Record, names: &BTreeSet<&str>) -> Vec<Finding> {
 
 /// The same, and the differences between the contents of the Portainer stack and what is sent; where it was edited, that
 /// too (B22).
-pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Finding> {
+pub fn losses(facts: &RecordFacts, sent: Sent, document: Option<&Document>) -> Vec<Finding> {
     let names = sent.env.iter().map(|variable| variable.name.as_str());
     let mut losses = record_lost(facts.record, &names.collect());
-    let Some(Sent { text, env }) = facts.contents else {
+    let Some(Sent { env, .. }) = facts.contents else {
         return losses;
     };
     let (old, new) = (values(env), values(sent.env));
@@ -111,18 +114,20 @@ pub fn losses(facts: &RecordFacts, sent: Sent) -> Vec<Finding> {
     let changed = old.into_iter().filter(is_changed).map(|(name, _)| name);
     let changed: Vec<_> = changed.collect();
     losses.extend(named("variables with another value in Portainer", &changed));
-    if let (Ok(old), Ok(new)) = (Document::parse(text), Document::parse(sent.text)) {
-        losses.extend(SECTIONS.into_iter().filter_map(|section| {
-            let what = format!("{section} that exist only in Portainer");
-            named(&what, &members_lost(&old, &new, section))
-        }));
-    }
+    losses.extend(
+        members_lost(facts, document)
+            .iter()
+            .filter_map(|(section, names)| {
+                let what = format!("{section} that exist only in Portainer");
+                named(&what, names)
+            }),
+    );
     losses.extend(edit_lost(facts.in_portainer, &[]));
     losses
 }
 
 /// Names what a Portainer stack loses, if it loses something.
-fn named(what: &str, names: &[&str]) -> Option<Finding> {
+fn named(what: &str, names: &[impl Borrow<str>]) -> Option<Finding> {
     let message = format!("{what}: {}", names.join(", "));
     (!names.is_empty()).then(|| Finding::of_record(&message))
 }
@@ -140,20 +145,29 @@ pub fn edit_lost(in_portainer: InPortainer, parts: &[String]) -> Option<Finding>
 }
 
 /// The services of a Portainer stack that are not in the Compose file.
-pub fn services_lost(facts: &RecordFacts, sent: Sent) -> Vec<String> {
-    let old = facts.contents.map(|old| Document::parse(old.text));
-    let (Some(Ok(old)), Ok(new)) = (old, Document::parse(sent.text)) else {
-        return Vec::new();
-    };
-    let lost = members_lost(&old, &new, "services").into_iter();
-    lost.map(str::to_owned).collect()
+pub fn services_lost(facts: &RecordFacts, document: Option<&Document>) -> Vec<String> {
+    let mut lost = members_lost(facts, document).into_iter();
+    let services = lost.find(|(section, _)| *section == "services");
+    services.map_or_else(Vec::new, |(_, names)| names)
 }
 
-fn members_lost<'d>(old: &'d Document<'d>, new: &Document, section: &str) -> Vec<&'d str> {
-    let kept = members(new, section);
-    let mut names = members(old, section);
-    names.retain(|name| !kept.contains(name));
-    names
+/// The names in each section of a Portainer stack's text that the text to send does not have. None if one of the two cannot be
+/// parsed.
+fn members_lost(
+    facts: &RecordFacts,
+    document: Option<&Document>,
+) -> Vec<(&'static str, Vec<String>)> {
+    let old = facts.contents.map(|old| Parsed::new(old.text));
+    let old = old.as_ref().and_then(|old| old.document.as_ref());
+    let (Some(old), Some(new)) = (old, document) else {
+        return Vec::new();
+    };
+    let lost = SECTIONS.into_iter().map(|section| {
+        let (mut names, kept) = (members(old, section), members(new, section));
+        names.retain(|name| !kept.contains(name));
+        (section, names.into_iter().map(str::to_owned).collect())
+    });
+    lost.collect()
 }
 
 fn members<'d>(document: &'d Document<'d>, section: &str) -> Vec<&'d str> {
@@ -184,7 +198,7 @@ mod tests {
         };
         let last_sent = LastSent::default();
         let facts = RecordFacts::new(&record, Some(Sent { text, env }), &last_sent, sent);
-        losses(&facts, sent)
+        losses(&facts, sent, Parsed::new(sent.text).document.as_ref())
             .iter()
             .map(Finding::to_string)
             .collect()

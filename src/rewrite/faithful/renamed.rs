@@ -17,8 +17,8 @@ pub const FROM_CONTAINERS: &str = "from containers";
 /// Its value in one that was written from the data of a Portainer that is gone.
 pub const FROM_PORTAINER_DATA: &str = "from portainer-data";
 
-/// The new text, with the value of [`MARK`] if there is one. `None` if it cannot be written.
-pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<String> {
+/// The new text, with the value of [`MARK`] if there is one, and whether it still names `stack.env`. `None` if it cannot be written.
+pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<(String, bool)> {
     let document = Document::parse(text).ok()?;
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     let mut ahead: Vec<Node<'_>> = Vec::new();
@@ -56,6 +56,8 @@ pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<String> 
     edits.sort_by_key(|(span, _)| span.start);
     let written = replaced(text, edits);
     let new = Document::parse(&written).ok()?;
+    let mut scalars = new.nodes().filter_map(Node::as_str);
+    let names_stack_env = scalars.any(|text| text.contains(STACK_ENV));
     let is_named = new.get("name").and_then(Node::as_str) == Some(project);
-    is_named.then_some(written)
+    is_named.then(|| (written.clone(), names_stack_env))
 }

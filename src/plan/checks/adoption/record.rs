@@ -55,7 +55,7 @@ impl Blocking<'_, '_> {
         if record.record.is_from_git() {
             return;
         }
-        let lost = record::services_lost(&record, self.facts.sent);
+        let lost = record::services_lost(&record, self.facts.document);
         // Those that the file lacks since the last adoption are told of as containers.
         let is_edited = record.in_portainer != InPortainer::LastSent;
         if is_edited && !self.facts.sent.text.is_empty() && !self.facts.keep.orphans {
