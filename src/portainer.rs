@@ -26,6 +26,7 @@ mod access;
 mod address;
 mod certificate;
 mod connection;
+mod entries;
 mod environments;
 mod error;
 mod git;

@@ -12,7 +12,7 @@ use std::{
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// The other crates of the workspace.
-const CRATES: [&str; 3] = ["composefile", "entries", "rehearsal"];
+const CRATES: [&str; 2] = ["composefile", "rehearsal"];
 
 /// One source file: its module path below the crate's root, and the absolute paths that it uses.
 struct Source {

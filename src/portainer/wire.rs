@@ -3,18 +3,16 @@
 //! Invariant: a list that cannot be parsed is an error, never an empty list. So is an entry that may be the stack
 //! but cannot be parsed (B07).
 
-use std::{
-    collections::BTreeSet,
-    io::{self, Read},
-};
+use std::{collections::BTreeSet, io::Read};
 
 use anyhow::Result;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Value, error::Category, json};
 
 use super::{
     Repository, Response,
     connection::truncated,
+    entries,
     http::{LARGEST_BODY, Unread},
 };
 use crate::{
@@ -22,6 +20,9 @@ use crate::{
     model::{Carried, Deployment, Record, StackKind, Variable},
     text::{excerpt, printable, without_credentials},
 };
+
+/// How much of a list is kept for the message if it is none, in bytes.
+const BEGINNING: u64 = 4096;
 
 /// The body of call C (C53).
 #[derive(Clone, Copy)]
@@ -134,35 +135,32 @@ fn entries(response: Unread, names: Option<&[&str]>) -> Result<Vec<Value>> {
     }
     let mut begun = Response::without_body(&response);
     let body = response.into_body().into_with_config().limit(u64::MAX);
-    let mut reader = Beginning {
-        reader: body.reader(),
-        begun: &mut begun.body,
-    };
-    let entries = entries::entries(&mut reader, names).map_err(|error| match error {
-        entries::Error::Read(error) => truncated(error),
-        entries::Error::Invalid(reason) if begun.body.trim_ascii_start().starts_with(b"[") => {
+    let mut rest = body.reader();
+    let read = rest.by_ref().take(BEGINNING).read_to_end(&mut begun.body);
+    read.map_err(truncated)?;
+    let entries = entries::entries(begun.body.as_slice().chain(rest), names);
+    Ok(entries.map_err(|error| {
+        let reason = match error.classify() {
+            Category::Io => return truncated(error.into()),
+            _ if begun.body.is_empty() => "",
+            // An entry and its fields may be any JSON.
+            Category::Data => "expected a list of stacks",
+            _ => not_json(&error),
+        };
+        if begun.body.trim_ascii_start().starts_with(b"[") {
             unexpected(reason)
+        } else {
+            begun.in_another_form(reason)
         }
-        entries::Error::Invalid(reason) => begun.in_another_form(reason),
-        entries::Error::Empty => begun.in_another_form(""),
-    })?;
-    Ok(entries)
+    })?)
 }
 
-/// A reader that keeps the beginning of what it reads, for the message if that is no list.
-struct Beginning<'a, R> {
-    reader: R,
-    begun: &'a mut Vec<u8>,
-}
-
-impl<R: Read> Read for Beginning<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        const MOST: usize = 4096;
-        let count = self.reader.read(buffer)?;
-        let left = MOST.saturating_sub(self.begun.len());
-        self.begun.extend_from_slice(&buffer[..count.min(left)]);
-        Ok(count)
+/// Why a text is not JSON, without a part of it.
+fn not_json(error: &serde_json::Error) -> &'static str {
+    if error.is_eof() {
+        return "it is incomplete";
     }
+    "it is not JSON"
 }
 
 fn name(entry: &Value) -> &str {
@@ -285,7 +283,7 @@ pub(super) fn read(response: Unread) -> Result<Value> {
     read.map_err(truncated)?;
     let json = serde_json::from_slice(&whole.body);
     Ok(json.map_err(|error: serde_json::Error| {
-        let reason = entries::not_json(&error);
+        let reason = not_json(&error);
         if error.is_eof() && !whole.body.is_empty() {
             return unexpected(reason);
         }
