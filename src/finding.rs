@@ -124,6 +124,8 @@ pub enum Kind {
     UnseenMemory(String),
     /// The last adoption of the same failed.
     FailedBefore,
+    /// Volumes that get a name, and that Docker still counts as anonymous. Only the first adoption says it.
+    StillAnonymous,
     /// A key of the Compose file that Portainer's Compose may not accept.
     UnknownKey(String),
 }

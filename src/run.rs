@@ -285,7 +285,11 @@ impl<'a> Run<'a> {
 
     fn complete_state(&self) -> State {
         let (state, open) = (self.state.clone(), self.unanswered());
-        state.complete(&self.setup.restore, &open, self.sees_every_stack)
+        state.complete(
+            (&self.setup.restore, &self.setup.typed),
+            &open,
+            self.sees_every_stack,
+        )
     }
 
     /// The requests whose outcome is unknown (B11).

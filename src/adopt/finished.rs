@@ -43,6 +43,7 @@ impl Prepared {
         // They are about a text, which is not sent to a Git stack.
         if let Some(rewrite) = rewrite.filter(|_| !plan.is_left_to_git()) {
             let notices = rewrite.notices.iter().cloned();
+            let notices = notices.filter(|one| plan.creates() || one.kind != Kind::StillAnonymous);
             plan.notices = notices.map(|notice| notice.in_file(file)).collect();
         }
         let mut warnings: Vec<Finding> = self.before.warnings.iter().map(Finding::from).collect();

@@ -29,7 +29,7 @@ impl Progress {
             (Self::NotSent, None) => return State::untouched(),
             (Self::NotSent, Some(id)) => {
                 let what = format!("nothing was changed; only the snapshot {id} was taken");
-                return State::new(what);
+                return State::told(what);
             }
             (Self::Pulled, None) => {
                 return State::new("this run pulled images and changed nothing else");

@@ -155,7 +155,7 @@ impl Console {
             self.state(state);
         }
         if let Some(hint) = Failure::hint_of(error) {
-            self.advice(hint, state);
+            self.hint(hint);
         }
     }
 
@@ -226,13 +226,9 @@ impl Console {
         Ok(answer.map(SecretString::from))
     }
 
-    /// Prints what to do about the state of the stack.
-    pub(super) fn advice(&self, advice: &str, state: Option<&State>) {
-        if state.is_some_and(State::is_told) {
-            self.details(&printable(advice));
-        } else {
-            self.labeled(Meaning::Label, "hint", &printable(advice));
-        }
+    /// Prints what to do next.
+    pub(super) fn hint(&self, hint: &str) {
+        self.labeled(Meaning::Label, "hint", &printable(hint));
     }
 
     /// Prints a row of a plan: for whom, and what happens.

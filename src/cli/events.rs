@@ -43,12 +43,12 @@ pub(super) fn show_stopped(console: &Console, stopped: &Stopped) {
         console.details("Canceled.");
         console.state(state);
     }
-    show_roll_back(console, state);
+    show_roll_back(console, state.roll_back());
 }
 
 /// Shows how to roll back, if that is possible.
-pub(super) fn show_roll_back(console: &Console, state: &State) {
-    if let Some(command) = state.roll_back() {
-        console.advice(&format!("to roll back, run: {command}"), Some(state));
+pub(super) fn show_roll_back(console: &Console, command: Option<&str>) {
+    if let Some(command) = command {
+        console.hint(&format!("to roll back, run: {command}"));
     }
 }

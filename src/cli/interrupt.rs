@@ -43,10 +43,10 @@ impl Interrupt {
     pub(super) fn watch(console: &Arc<Console>) -> Self {
         Self::watch_with(console, |console, state| {
             console.state(state);
-            if state.roll_back().is_some() {
-                console.advice("to continue, run the same command again", Some(state));
+            if state.roll_back_here().is_some() {
+                console.hint("to continue, run the same command again");
             }
-            show_roll_back(console, state);
+            show_roll_back(console, state.roll_back_here());
         })
     }
 

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     adopt::Prepared,
+    finding::Kind,
     migrate::Rewrite,
     model::{Variable, values},
     observe::mask,
@@ -164,7 +165,8 @@ fn mask_of(prepared: &Prepared, rewrite: &Faithful) -> Mask {
 fn rewrite<'p>(prepared: &'p Prepared, stack: &Stack, console: &Console) -> Result<&'p Faithful> {
     let rewrite = prepared.rewrite.as_ref();
     let rewrite = rewrite.map_err(|blockers| adopt::blocked(stack, blockers))?;
-    for notice in &rewrite.notices {
+    let notices = rewrite.notices.iter();
+    for notice in notices.filter(|one| one.kind != Kind::StillAnonymous) {
         console.remark(&notice.clone().in_file(stack.file()).message);
     }
     Ok(rewrite)

@@ -61,7 +61,10 @@ pub(super) enum End {
 impl Progress {
     /// The state of the stack `name`. It can be rolled back if there is a snapshot and something was changed.
     pub(super) fn state(&self, name: &str) -> State {
-        let state = State::new(self.to_string());
+        let state = match self.stage {
+            Stage::Untouched if !self.pulled => State::told(self.to_string()),
+            _ => State::new(self.to_string()),
+        };
         // As far as the key sees, and if Portainer is not creating it.
         let is_unlisted = match &self.stage {
             Stage::Removing(_) => true,

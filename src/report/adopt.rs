@@ -58,6 +58,11 @@ impl AdoptReport {
             ..Self::default()
         }
     }
+
+    /// Whether the stack was not in Portainer before.
+    pub fn creates(&self) -> bool {
+        self.plan.as_ref().is_some_and(Plan::creates)
+    }
 }
 
 /// How an adoption ended.

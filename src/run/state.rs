@@ -20,13 +20,15 @@ pub struct State {
     /// See [`Self::told`].
     is_told: bool,
     roll_back: Option<String>,
+    /// The same with the flags that were typed only.
+    roll_back_here: Option<String>,
     unanswered: Option<String>,
 }
 
 impl State {
     /// The run changed nothing yet.
     pub fn untouched() -> Self {
-        Self::new("nothing was changed")
+        Self::told("nothing was changed")
     }
 
     /// A state without anything to roll back.
@@ -37,7 +39,7 @@ impl State {
         }
     }
 
-    /// A state that says what was done about a failure: it is shown as a sentence of its own.
+    /// A state that says what was done about a failure, or that nothing was: it is shown as a sentence of its own.
     pub fn told(sentence: impl Into<String>) -> Self {
         Self {
             is_told: true,
@@ -79,26 +81,34 @@ impl State {
     /// The same state, for a run whose snapshot and journal do not outlive it.
     #[must_use]
     pub fn without_snapshot(mut self) -> Self {
-        (self.roll_back, self.unanswered) = (None, None);
+        (self.roll_back, self.roll_back_here) = (None, None);
+        self.unanswered = None;
         self
     }
 
-    /// The command that rolls back what the run changed.
+    /// The command that rolls back what the run changed, which works in any directory and shell (B14).
     pub fn roll_back(&self) -> Option<&str> {
         self.roll_back.as_deref()
     }
 
-    /// The same state, with the command that rolls back, and with the requests that are unanswered (B11). The key of a run
+    /// The same for a user who is still in the shell of the run.
+    pub fn roll_back_here(&self) -> Option<&str> {
+        self.roll_back_here.as_deref()
+    }
+
+    /// The same state, with the commands that roll back, and with the requests that are unanswered (B11). The key of a run
     /// that does not see every Portainer stack cannot restore one that is not listed (B24).
     pub(super) fn complete(
         mut self,
-        restore: &RestoreCommand,
+        (restore, typed): (&RestoreCommand, &RestoreCommand),
         unanswered: &[String],
         sees_every_stack: bool,
     ) -> Self {
         let engine_only = self.is_unlisted && !sees_every_stack;
-        let command = |(stack, id): &(String, String)| restore.to(stack, id, engine_only);
-        self.roll_back = self.snapshot.as_deref().map(command);
+        if let Some((stack, id)) = self.snapshot.as_deref() {
+            self.roll_back = Some(restore.to(stack, id, engine_only));
+            self.roll_back_here = Some(typed.to(stack, id, engine_only));
+        }
         self.unanswered = (!unanswered.is_empty()).then(|| unanswered.join("; "));
         self
     }

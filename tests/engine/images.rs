@@ -54,7 +54,7 @@ fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
             &format!("image {image}: "),
             "connection refused",
             "--force overrides this check",
-            "nothing was changed",
+            "Nothing was changed",
         ]);
         assert_untouched(&stack, &ids);
     }
@@ -85,7 +85,7 @@ fn b20_an_adoption_pulls_first_what_portainer_would_pull_again() {
     let ids = stack.ids();
     stack.run("adopt $PROJECT").fails(&[
         "failed to pull stacklift-test-busybox",
-        "nothing was changed",
+        "Nothing was changed",
     ]);
     assert_untouched(&stack, &ids);
 }

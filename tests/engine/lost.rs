@@ -32,7 +32,7 @@ fn a_missing_image_affects_only_its_container() {
     let (db, web) = (stack.name("db"), stack.name("web"));
     stack.run("restore $PROJECT").fails(&[
         &*format!("the image of {db} no longer exists: {}", stack.host.project),
-        "nothing was changed",
+        "Nothing was changed",
     ]);
     stack.run(restore).fails(&[
         &*format!(
@@ -75,7 +75,7 @@ fn b18_a_recreated_volume_is_missed_by_every_restore_unless_a_restore_created_it
     docker(&["volume", "rm", &data]);
     let (refused, restore) = ("restore $PROJECT", "restore $PROJECT --force");
     let said = format!("volume {data} no longer exists");
-    stack.run(refused).fails(&["nothing was changed", &said]);
+    stack.run(refused).fails(&["Nothing was changed", &said]);
     let named = format!("but a restore created the volume {data} empty");
     stack.run(restore).succeeds(&[&said, &named]);
     assert_same(&before, &stack.containers());
@@ -88,7 +88,7 @@ fn b18_a_recreated_volume_is_missed_by_every_restore_unless_a_restore_created_it
     docker(&["volume", "create", &data]);
     let why = "it was deleted and recreated";
     let another = format!("volume {data} is not the one in the snapshot: {why}");
-    stack.run(refused).fails(&["nothing was changed", &another]);
+    stack.run(refused).fails(&["Nothing was changed", &another]);
     let differs = format!("volume {data} differs: {why}");
     let run = stack.run(restore).fails(&differs);
     run.hides(&format!("restored {}", stack.host.project));
@@ -181,7 +181,7 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
     stack.host.run(&blocker, &["-p", &publish], IMAGE);
     let needs = format!("{a} needs port");
     let refused = stack.run("restore $PROJECT").code(1);
-    refused.says(&["nothing was changed", &needs, &blocker]);
+    refused.says(&["Nothing was changed", &needs, &blocker]);
     // On Engine 29, it lacks its networks, too.
     stack.run("restore $PROJECT --force").fails(&[
         "expected running, got stopped",

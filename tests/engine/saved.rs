@@ -58,7 +58,7 @@ fn the_command_adapter_sees_the_same_containers_and_nothing_that_needs_the_api()
     stack.run("restore $PROJECT --engine command").fails(&[
         "this needs the Engine API",
         "--engine api",
-        "nothing was changed",
+        "Nothing was changed",
     ]);
     assert!(stack.ids().is_empty());
     stack.restore();

@@ -93,7 +93,7 @@ fn what_portainer_says_of_a_failed_deployment_is_said_once() {
     };
     let failed = "error: Portainer could not deploy web: no such device\n\
         No container was changed; Portainer does not list the stack.\n\
-        fix that, then run the command again: that is safe\n";
+        hint: fix that, then run the command again: that is safe\n";
     assert_eq!(adopt(&failing(), "").code(1).err, failed);
     for (args, times) in [("", 1), ("-v", 3)] {
         let run = adopt(&failing(), args).code(1);
@@ -429,7 +429,7 @@ fn a_stack_that_was_deleted_in_portainer_during_the_run_is_named() {
         });
         let run = adopt(&bench, "").fails(&[
             "Portainer could not deploy web: Portainer stack 1 was deleted during this run",
-            "\nrun the command again: it makes a new plan\n",
+            "\nhint: run the command again: it makes a new plan\n",
         ]);
         run.hides("--base-url");
         assert_eq!(containers(&bench), before);
@@ -490,7 +490,7 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
         let bench = edited(Era::Sync);
         let args = ["adopt", "web", "--wait", "2s"];
         on_terminal_after(&bench, &args, || change(&bench), "y\n")
-            .fails(&["changed before you answered", "state: nothing was changed"]);
+            .fails(&["changed before you answered", "Nothing was changed"]);
         assert!(bench.nothing_was_changed());
     }
     // A container may write files all the time.
@@ -524,7 +524,7 @@ fn a_container_that_keeps_restarting_is_named_with_its_cause() {
         down,
         "error: b of web does not run: it keeps restarting (exit code 127)
 Container web-b-1 had been changed and was restored: b was down for N s; Portainer stack N has the Compose file and the variables of before.
-fix b, then run the command again
+hint: fix b, then run the command again
 "
     );
     assert_eq!(containers(&bench), before);
@@ -541,10 +541,10 @@ fn a_new_stack_that_does_not_run_stays_failed_until_it_runs() {
     });
     bench.fails(
         "adopt web",
-        "\nfix b, then run the command again, or delete the stack in Portainer\n",
+        "\nhint: fix b, then run the command again, or delete the stack in Portainer\n",
     );
     bench.fails("adopt web", &[
-        "error: web is up to date in Portainer, but does not run\n  - web-b-1 does not run: it keeps restarting (exit code 3)\nstate: nothing was changed\nhint: fix that, then run the command again\n",
+        "error: web is up to date in Portainer, but does not run\n  - web-b-1 does not run: it keeps restarting (exit code 3)\nNothing was changed.\nhint: fix that, then run the command again\n",
     ]);
     let failed = "b of web does not run: it keeps restarting (exit code 3)\n";
     bench
@@ -552,8 +552,7 @@ fn a_new_stack_that_does_not_run_stays_failed_until_it_runs() {
         .says(&["\nThe last run failed, or did not finish.\n", failed]);
     // One that has ended counts as a job.
     bench.stack("once", service, None);
-    let again =
-        "\nfix b, then run the command again with --rerun-jobs, or delete the stack in Portainer\n";
+    let again = "\nhint: fix b, then run the command again with --rerun-jobs, or delete the stack in Portainer\n";
     bench.fails("adopt once", again);
     bench.world(|world| world.exits.clear());
     let fixed = format!("{service}    restart: always\n    command: sleep 9\n");

@@ -336,7 +336,7 @@ fn all_takes_what_is_in_the_stacks_root_and_not_excluded() {
     assert_eq!(planned("--everywhere"), "far mongo web zoo");
     assert_eq!(planned("--exclude web --exclude zoo"), "mongo");
     all(&bench, "--exclude wbe")
-        .fails("there is no stack named wbe in `stacklift list`\nstate: nothing was changed\nhint: correct its name in --exclude\n");
+        .fails("there is no stack named wbe in `stacklift list`\nNothing was changed.\nhint: correct its name in --exclude\n");
     // One stack is found by its name, wherever it is.
     let found = format!("far is in {folder}, where it was started\n");
     let hint = format!("hint: the project's containers were started in {folder}: pass --dir ");

@@ -197,7 +197,7 @@ fn b35_a_delete_that_no_portainer_confirmed_is_never_nothing() {
             run.code(0);
             continue;
         }
-        let run = run.fails(OTHER).hides("nothing was changed");
+        let run = run.fails(OTHER).hides("Nothing was changed");
         assert!(bench.calls(Call::Create).is_empty(), "{kind:?}");
         bench.rehearsal.skip(Duration::from_hours(2));
         run.says("hint: to roll back, run: ");
@@ -225,7 +225,7 @@ fn b35_the_journal_keeps_a_request_until_it_is_settled() {
         bench.once(call, impatient(Duration::from_hours(1), false));
         let run = bench.fails(&format!("{args} --timeout 1s"), "is still unknown after");
         let run = run.says(&["; no response yet to ", "Compose is running in container"]);
-        run.hides("nothing was changed");
+        run.hides("Nothing was changed");
         assert_eq!(bench.saved(".request").len(), 1, "{args}");
         assert_eq!(bench.calls(call).len(), 1, "{args}");
         bench.world(|world| world.end_work_in(Duration::ZERO));

@@ -451,7 +451,7 @@ impl Bench {
     pub fn stops<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
         let run = self.fails(args, says);
         assert!(self.nothing_was_changed(), "{run:#?}");
-        run.says(&["error: ", "state: nothing was changed", "hint: "])
+        run.says(&["error: ", "Nothing was changed", "hint: "])
     }
 
     /// Starts the binary with its output in pipes.

@@ -39,7 +39,9 @@ fn listed(run: &Run) -> Vec<String> {
         let item = (number.len() < words.len()).then(|| number.strip_prefix(". "));
         if line.contains("error: cannot adopt ") {
             is_list = true;
-        } else if words.starts_with("hint: fix the problems above") || words.starts_with("state:") {
+        } else if words.starts_with("hint: fix the problems above")
+            || words == "Nothing was changed."
+        {
             is_list = false;
         } else if let Some(first) = item.flatten().filter(|_| is_list) {
             found.push(first.to_owned());

@@ -37,7 +37,7 @@ fn without_a_terminal_a_new_certificate_is_refused_with_its_fingerprint() {
     let bench = Bench::web(PLAIN);
     let fingerprint = fingerprint(&bench);
     let why = format!(
-        "is not pinned yet, and there is no terminal to ask on: its SHA-256 fingerprint is {fingerprint}; the API key was not sent\nstate: nothing was changed\n"
+        "is not pinned yet, and there is no terminal to ask on: its SHA-256 fingerprint is {fingerprint}; the API key was not sent\nNothing was changed.\n"
     );
     let hint = format!("pass --tls sha256:{fingerprint}");
     for args in ["web", "web --yes", "adopt web"] {

@@ -54,7 +54,7 @@ fn b06_what_compose_rejects_is_refused() {
         echo 'time=\"2026-01-01\" level=warning msg=\"obsolete\"' >&2\n\
         echo \"invalid size: '$value'\" >&2\nexit 15\n";
     Run::of(&mut with_plugin(&bench, "web", script))
-        .fails("error: refusing to migrate: Compose would reject the file that is sent\ndocker compose 2.40.3: invalid size: '***'\nstate: nothing was changed\nhint: fix these lines: `docker compose config` must accept the file; --force overrides this check\n")
+        .fails("error: refusing to migrate: Compose would reject the file that is sent\ndocker compose 2.40.3: invalid size: '***'\nNothing was changed.\nhint: fix these lines: `docker compose config` must accept the file; --force overrides this check\n")
         .hides("obsolete");
     assert!(bench.nothing_was_changed());
     Run::of(&mut with_plugin(&bench, "web --force", script))

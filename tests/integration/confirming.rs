@@ -182,7 +182,7 @@ fn b08_without_a_terminal_an_adoption_and_a_restore_need_yes() {
     bench.stack("web", CHANGED, None);
     let refused = |args: &str, what: &str| {
         bench.forget_requests();
-        Run::of(&mut bench.asking(args)).fails(&format!("error: refusing to {what}state: nothing was changed\nhint: run the command on a terminal, or pass --yes\n"));
+        Run::of(&mut bench.asking(args)).fails(&format!("error: refusing to {what}Nothing was changed.\nhint: run the command on a terminal, or pass --yes\n"));
         assert!(bench.nothing_was_changed(), "{args:?}");
     };
     let adopt = "adopt web without confirmation: ";
@@ -237,6 +237,6 @@ fn b08_what_an_earlier_run_left_is_restored_after_a_question() {
     let canceled = "Canceled.\r\nstate: this run restored what";
     on_terminal(&bench, "adopt web", "y\nn\n")
         .fails(&[question, "Adopt web? ", canceled])
-        .hides("nothing was changed");
+        .hides("Nothing was changed");
     assert_eq!(bench.containers("web").len(), 1);
 }

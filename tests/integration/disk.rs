@@ -41,7 +41,7 @@ fn as_root_a_full_or_read_only_disk_at_the_backup() {
         let bench = Bench::web(PLAIN);
         let dir = bench.dir("web");
         let mounts = mounts.replace("DIR", &dir.display().to_string());
-        let why = format!(": {cause}\nstate: nothing was changed\nhint: ");
+        let why = format!(": {cause}\nNothing was changed.\nhint: ");
         let run = in_its_own_mounts(&bench, "web", &mounts);
         run.fails(&["failed to write the backup", &why]);
         assert!(bench.nothing_was_changed());
@@ -64,7 +64,7 @@ fn as_root_a_restore_that_cannot_record_its_request_changed_nothing() {
         let run = in_its_own_mounts(&bench, "restore web --yes", &mounts);
         if run.err.contains("failed to save the request") {
             named += 1;
-            run.says("nothing was changed").hides("partly restored");
+            run.says("Nothing was changed").hides("partly restored");
             assert!(bench.nothing_was_changed());
         }
     }
@@ -88,7 +88,7 @@ fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
             continue;
         }
         ends[1] += 1;
-        let run = run.fails(&["No space left on device", "nothing was changed"]);
+        let run = run.fails(&["No space left on device", "Nothing was changed"]);
         let taken = run.out.lines().find_map(|line| line.strip_suffix(" taken"));
         if let Some(taken) = taken {
             named += 1;
@@ -107,7 +107,7 @@ fn a_file_that_may_not_grow_leaves_no_half_backup() {
     let text = format!("{PLAIN}# {}\n", "x".repeat(2000));
     let bench = Bench::web(&text);
     let mut command = bench.after_shell("web", "trap '' XFSZ; ulimit -f 1");
-    Run::of(&mut command).fails(&["failed to write the backup", "nothing was changed"]);
+    Run::of(&mut command).fails(&["failed to write the backup", "Nothing was changed"]);
     assert!(bench.nothing_was_changed());
     assert_eq!(names(&bench.dir("web")), ["docker-compose.yml"]);
 }
@@ -135,7 +135,7 @@ fn two_runs_on_one_project_do_not_overlap_whatever_directories_they_are_given() 
             &format!("Web --dir {dir}"),
         ] {
             let other = "another run of stacklift is working on the stack ";
-            let state = "state: nothing was changed\nhint: wait";
+            let state = "Nothing was changed.\nhint: wait";
             bench.fails(args, &[other, state]);
         }
         assert_eq!(bench.requests().len(), requests, "it asked nobody");

@@ -59,7 +59,7 @@ fn b06_a_command_that_shares_no_api_version_is_refused() {
         let bench = speaking("1.12", "1.41");
         let script = format!("echo '{stderr}' >&2; exit 1\n");
         let why = "no API version is shared by `docker` and its engine";
-        with_docker(&bench, "web", &script).fails(&format!("{why}: {stderr}\nstate: nothing was changed\nhint: upgrade the older of the two, or use `--engine api`; if DOCKER_API_VERSION is set, unset it;"));
+        with_docker(&bench, "web", &script).fails(&format!("{why}: {stderr}\nNothing was changed.\nhint: upgrade the older of the two, or use `--engine api`; if DOCKER_API_VERSION is set, unset it;"));
         with_docker(&bench, "plan web", &script).fails(why);
         assert!(bench.nothing_was_changed());
         // C52 is what --force asks for.
@@ -85,7 +85,7 @@ fn podman_is_refused_by_its_header() {
         let run = bench.fails(args, " is Podman, which is not supported\n");
         let run = run.says(&["cannot recreate its containers", "hint: use Docker Engine"]);
         if !["plan web", "web --dry-run"].contains(&args) {
-            run.says("nothing was changed");
+            run.says("Nothing was changed");
         }
     }
     let says = ["warning: ", "is Podman, which is not supported"];

@@ -32,7 +32,7 @@ fn c40_an_env_that_is_not_a_file_is_an_error() {
     let bench = Bench::new();
     let dir = bench.started("web", PLAIN, None);
     fs::create_dir(dir.join(".env")).expect("a directory");
-    let says = [".env: it is not a regular file", "nothing was changed"];
+    let says = [".env: it is not a regular file", "Nothing was changed"];
     bench.fails("web", &says);
     assert!(bench.requests().is_empty());
 }

@@ -100,7 +100,7 @@ fn m24_what_differs_is_printed_as_a_patch_and_nothing_is_sent() {
     assert!(adopted.out.ends_with(patch), "{adopted:#?}");
     adopted.says(&[
         "  1. deploying blog/compose.yaml of https://git.example/stacks.git (main) would change what runs\n     - a would be recreated: command differs\n     apply the patch below to the repository",
-        "\nstate: nothing was changed\n",
+        "\nNothing was changed.\n",
     ]);
     let planned = run(&bench, &format!("plan web {FLAGS}")).code(1);
     assert!(planned.out.contains(patch), "{planned:#?}");
@@ -190,7 +190,7 @@ fn m25_what_portainer_cannot_read_is_named() {
     ] {
         let flags = format!("--git https://git.example/{flags}");
         let run = run(&bench, &format!("adopt web {flags}"));
-        run.fails(&["error: Portainer cannot read ", hint, "nothing was changed"]);
+        run.fails(&["error: Portainer cannot read ", hint, "Nothing was changed"]);
     }
     let certificate = "tls: failed to verify certificate: x509";
     let refused = "dial tcp 127.0.0.1:7009: connect: connection refused";

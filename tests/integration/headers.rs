@@ -63,7 +63,7 @@ fn a_file_that_others_can_read_is_refused_and_an_error_names_the_line_only() {
     for mode in [0o620, 0o604, 0o644, 0o660] {
         let headers = file(&bench, "X-Token: t\n", mode);
         let path = headers.display();
-        run(&bench, &headers, &["web"]).fails(&format!("failed to read the header file {path}: it must be a file that is owned by you or root and not accessible to others\nstate: nothing was changed\nhint: check its owner, then run: chmod 600 {path}\n"));
+        run(&bench, &headers, &["web"]).fails(&format!("failed to read the header file {path}: it must be a file that is owned by you or root and not accessible to others\nNothing was changed.\nhint: check its owner, then run: chmod 600 {path}\n"));
     }
     fs::remove_file(bench.root().join("headers.env")).expect("removed");
     let headers = file(&bench, &format!("A: b\n{MARKED}\n"), 0o600);

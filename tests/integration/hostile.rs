@@ -17,7 +17,7 @@ use crate::bench::{Bench, MARKED, PLAIN, Run, done, fifo, instead};
 fn refused(bench: &Bench, command: &mut Command, words: &[&str]) {
     let files = tree(bench.root());
     Run::of(command)
-        .fails(&["error: ", "state: nothing was changed", "hint: "])
+        .fails(&["error: ", "Nothing was changed", "hint: "])
         .says(words);
     assert!(bench.nothing_was_changed());
     assert_eq!(tree(bench.root()), files, "files have come or gone");

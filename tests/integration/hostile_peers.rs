@@ -74,7 +74,7 @@ fn c09_a_settings_file_that_cannot_be_trusted_or_parsed() {
             .env_remove("STACKLIFT_TIMEOUT")
             .env_remove("STACKLIFT_BASE_URL");
         let run = Run::of(&mut command).fails(words);
-        run.says(&["stacklift.toml", "\nstate: nothing was changed\nhint: "]);
+        run.says(&["stacklift.toml", "\nNothing was changed.\nhint: "]);
         assert!(bench.requests().is_empty());
         assert!(bench.backups("web").is_empty());
     };
@@ -118,7 +118,7 @@ fn key_files_that_are_none() {
         ("/dev/zero", "it is not a regular file"),
     ] {
         let run = bench.with_key_file("web", path);
-        run.fails(&[words, "state: nothing was changed", "hint: "]);
+        run.fails(&[words, "Nothing was changed", "hint: "]);
         assert!(bench.requests().is_empty());
     }
 }

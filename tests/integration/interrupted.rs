@@ -139,7 +139,7 @@ fn what_an_edit_in_portainer_deployed_after_a_killed_run_is_left_alone() {
     bench.change_record(|record| record.text = format!("{PLAIN}# theirs\n"));
     bench.world(|world| world.containers.retain(|_, one| one.name != "web-b-1"));
     let edited = "web was edited in Portainer since the last adoption";
-    bench.fails("adopt web --yes", &[edited, "state: nothing was changed"]);
+    bench.fails("adopt web --yes", &[edited, "Nothing was changed"]);
     plan(&bench)
         .says("  stacklift plan web --overwrite\n")
         .hides("Next: ");
@@ -307,7 +307,7 @@ fn b15_what_a_failed_run_left_unhealthy_is_not_up_to_date_until_it_is_healthy() 
         let expected =
             "error: web is up to date in Portainer, but does not run as before the last adoption
   - web-a-1 is not healthy
-state: nothing was changed
+Nothing was changed.
 hint: fix that, then run the command again; to undo the adoption, run: stacklift restore web\n";
         assert_eq!((run.out.as_str(), run.err.as_str()), ("", expected));
         let expected = (json!("failed"), json!({"kind": "run-again"}));
@@ -335,7 +335,7 @@ hint: fix that, then run the command again; to undo the adoption, run: stacklift
     let run = bench.run("adopt web").code(0);
     run.says(&[
         "web is up to date in Portainer; a was recreated\n  a has changed: the command\n  Portainer  https://",
-        "\n  edit it there from now on; to undo: stacklift restore web\n",
+        "\n  to undo: stacklift restore web\n",
     ]);
     assert_eq!(listed(&bench), (json!("in-portainer"), Value::Null));
 }

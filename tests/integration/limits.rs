@@ -119,7 +119,7 @@ fn b07_an_entry_that_may_be_the_stack_stops_the_run() {
 #[test]
 fn b12_a_response_of_portainer_has_a_limit_in_time_and_size() {
     let (late, too_large) = ("timed out", "the response is too large");
-    let no_change = "state: nothing was changed";
+    let no_change = "Nothing was changed";
     let no_response = "no response from Portainer";
     let not_deleted = "failed to delete Portainer stack 7";
     let rows: [(Replies, _, _); 7] = [

@@ -141,7 +141,7 @@ fn on_screen(bench: &Bench, args: &str, columns: u16) -> String {
 }
 
 #[test]
-fn a_plan_of_three_services_has_ten_lines() {
+fn a_plan_of_three_services_has_at_most_ten_lines() {
     let bench = Bench::web(THREE);
     let wide = "\
 web  3 containers on this host, not in Portainer yet
@@ -152,8 +152,6 @@ web  3 containers on this host, not in Portainer yet
 
 Adopting it loses nothing. calibre-web is down for up to 10 s, plus its start.
 Portainer's copy differs from your file in 3 lines: add --diff to see them.
-note: `docker volume prune` still deletes these volumes when no container uses
-      them: /cache of calibre-web (volume f711afa32cef)
 
 Next: stacklift adopt web
 ";
@@ -169,9 +167,6 @@ Adopting it loses nothing. calibre-web is down for up to
   10 s, plus its start.
 Portainer's copy differs from your file in 3 lines: add
   --diff to see them.
-note: `docker volume prune` still deletes these volumes when
-      no container uses them: /cache of calibre-web (volume
-      f711afa32cef)
 
 Next: stacklift adopt web
 ";
@@ -179,7 +174,7 @@ Next: stacklift adopt web
     let piped = bench.run("plan web").code(0);
     let one_line = "gets a name; its data stays\n";
     assert!(piped.out.contains(one_line), "{piped:?}");
-    assert_eq!((piped.out.lines().count(), piped.err.as_str()), (10, ""));
+    assert_eq!((piped.out.lines().count(), piped.err.as_str()), (9, ""));
 }
 
 #[test]
@@ -375,16 +370,23 @@ fn what_to_know_before_a_later_change_is_told() {
     let start = "`docker volume prune` still deletes these volumes when no container uses them: /cache of a (volume ";
     assert!(volume.starts_with(start), "{volume}");
     assert!(notice.contains("run `docker compose build a`"), "{notice}");
-    let told = format!("\nnote: {volume}\nnote: {notice}\n");
-    bench.succeeds("plan web", &told);
-    let told = [format!("note: {volume}\n"), format!("note: {notice}\n")];
-    bench.succeeds("plan web --diff", &told);
+    for args in ["plan web", "plan web --diff"] {
+        let run = bench.succeeds(args, &format!("note: {notice}\n"));
+        assert!(!format!("{run:?}").contains(start), "{run:?}");
+    }
     // Before the question, and not again after it.
     let run = bench.run("adopt web --wait 2s --output json").code(0);
     assert_eq!(run.json()["plan"]["notices"], report["adopt"]["notices"]);
     let place = |what: &str| run.err.find(what).expect("it is told");
     assert!(place(start) < place("adopted web"), "{run:?}");
     assert_eq!(run.err.matches(start).count(), 1, "{run:?}");
+    // Not at an update: the first adoption has said it.
+    let up_to_date = format!("web is up to date in Portainer\nnote: {notice}\n");
+    bench.run("plan web").code(0).prints(&up_to_date);
+    bench.stack("web", &format!("{text}    init: true\n"), None);
+    let run = bench.run("adopt web --yes --wait 2s").code(0);
+    assert!(!run.err.contains(start), "{run:?}");
+    run.says("  to undo: stacklift restore web\n");
 }
 
 #[test]

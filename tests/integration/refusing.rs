@@ -59,7 +59,7 @@ fn b06_nothing_to_destroy_is_sent() {
 fn b09_a_wrong_key_leaves_nothing_behind() {
     let bench = Bench::web(PLAIN);
     let run = bench.run_with("web", "STACKMGR_API_KEY", KEY.replace("bench", "other"));
-    run.fails(&["401", "nothing was changed"]);
+    run.fails(&["401", "Nothing was changed"]);
     assert!(bench.nothing_was_changed());
     assert!(bench.backups("web").is_empty());
     assert!(!bench.state().exists());
@@ -71,7 +71,7 @@ fn b09_a_snapshot_that_cannot_be_written_leaves_the_backup_and_says_so() {
     fs::create_dir(bench.state()).expect("the state directory");
     set_mode(bench.state(), 0o700);
     fs::write(bench.state().join("snapshots"), "a file").expect("a file");
-    let state = "\nstate: nothing was changed; only the backup ";
+    let state = "\nNothing was changed; only the backup ";
     bench.stops("web", &["failed to write a snapshot", state]);
     assert_eq!(bench.backups("web").len(), 1);
 }

@@ -228,7 +228,7 @@ fn snapshots_are_private_whole_and_few() {
     let says = "no snapshot 20200101T000000.000Z of the stack web";
     bench.fails("restore web --to 20200101T000000.000Z", says);
     let none = format!(
-        "no snapshot of other in {}\nstate: nothing was changed\nhint: stacks with snapshots: web; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR\n",
+        "no snapshot of other in {}\nNothing was changed.\nhint: stacks with snapshots: web; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR\n",
         bench.state().display()
     );
     bench.fails("restore other", &none);

@@ -90,7 +90,7 @@ fn b24_a_key_without_the_environment_restores_nothing() {
     bench.forget_requests();
     // Portainer still lists the user's own stacks.
     as_user(&bench, "list").says("in Portainer");
-    as_user(&bench, "restore web --yes").fails("  1. the Portainer stack is unknown: the API key does not belong to an administrator, and its user may not use the environment\n     use an administrator's API key, or restore only the containers with --engine-only\nstate: nothing was changed\n");
+    as_user(&bench, "restore web --yes").fails("  1. the Portainer stack is unknown: the API key does not belong to an administrator, and its user may not use the environment\n     use an administrator's API key, or restore only the containers with --engine-only\nNothing was changed.\n");
     assert!(bench.nothing_was_changed());
 }
 
@@ -159,7 +159,7 @@ fn b24_a_restore_with_a_key_that_does_not_see_the_stack_is_refused() {
     bench.forget_requests();
     let run = as_user(&bench, "restore web --yes").code(1);
     let untrue = ["restored web", "as it was"];
-    run.hides(&untrue).says("error: refusing to restore: 1 problem found\n  1. the Portainer stack is unknown: the API key does not belong to an administrator, so Portainer may not list every stack\n     use an administrator's API key, or restore only the containers with --engine-only\nstate: nothing was changed\n");
+    run.hides(&untrue).says("error: refusing to restore: 1 problem found\n  1. the Portainer stack is unknown: the API key does not belong to an administrator, so Portainer may not list every stack\n     use an administrator's API key, or restore only the containers with --engine-only\nNothing was changed.\n");
     assert!(bench.nothing_was_changed());
     let run = as_user(&bench, "restore web --yes --force").code(1);
     run.hides(&untrue)
@@ -247,7 +247,7 @@ fn b24_a_stack_that_the_key_did_not_see_is_not_deleted_by_a_restore() {
     let bench = started();
     let id = bench.record("web", 1);
     bench.world(|world| world.records.get_mut(&id).expect("a record").created -= 60);
-    as_user(&bench, "web").fails("error: refusing to migrate: the API key does not belong to an administrator: Portainer may refuse the stack after its containers were removed\nPortainer may have a stack web that the API key does not see\nstate: nothing was changed\nhint: use an administrator's API key, or adopt the stack, which removes nothing first;");
+    as_user(&bench, "web").fails("error: refusing to migrate: the API key does not belong to an administrator: Portainer may refuse the stack after its containers were removed\nPortainer may have a stack web that the API key does not see\nNothing was changed.\nhint: use an administrator's API key, or adopt the stack, which removes nothing first;");
     assert!(bench.nothing_was_changed());
     as_user(&bench, "adopt web --yes")
         .fails(&["which the API key may not see", "No container was changed"]);
@@ -268,7 +268,7 @@ fn b06_containers_that_portainer_started_have_a_stack_that_the_key_does_not_see(
         bench.label("project.working_dir", dir);
         let ids = bench.containers("web");
         let why = "refusing to migrate: Portainer may have started these containers, and the API key may not see their Portainer stack";
-        as_user(&bench, "web").fails(&format!("error: {why}\nweb-a-1 was started in {dir}\nstate: nothing was changed\nhint: use an administrator's API key;"));
+        as_user(&bench, "web").fails(&format!("error: {why}\nweb-a-1 was started in {dir}\nNothing was changed.\nhint: use an administrator's API key;"));
         assert!(bench.nothing_was_changed());
         assert_eq!(bench.containers("web"), ids);
         assert!(!fs::exists(bench.state()).expect("a folder"), "no snapshot");

@@ -61,7 +61,7 @@ fn c34_not_utf8() {
     let file = dir.join("docker-compose.yml");
     fs::write(&file, b"services:\n  a\xff: {}\n").expect("the file");
     let why = "docker-compose.yml is not UTF-8 at byte 13";
-    bench.fails("web", &[why, "nothing was changed"]);
+    bench.fails("web", &[why, "Nothing was changed"]);
     assert!(bench.backups("web").is_empty(), "nothing is touched");
     assert!(bench.requests().is_empty());
 }

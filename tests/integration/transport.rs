@@ -20,7 +20,7 @@ fn tls_by_the_managers_own_certificate() {
     bench.run(&["web", "--tls", pem]).code(0);
     let other = Bench::new();
     let base_url = other.base_url();
-    let says = ["certificate", "--tls", "nothing was changed"];
+    let says = ["certificate", "--tls", "Nothing was changed"];
     bench.fails(&["web", "--tls", pem, "--base-url", &base_url], &says);
     bench.fails("web --tls system", "certificate");
     fs::write(pem, "").expect("a file");

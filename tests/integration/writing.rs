@@ -60,7 +60,7 @@ fn b30_something_else_in_the_place_of_a_backup_is_an_error() {
             fs::write(&target, "x").expect("a file");
         }
         symlink(&target, backup(&dir)).expect("a link");
-        let why = ": it is not a regular file\nstate: nothing was changed\nhint: move it away";
+        let why = ": it is not a regular file\nNothing was changed.\nhint: move it away";
         bench.stops("web", &["failed to write the backup", why]);
         assert_eq!(target.exists(), !is_dangling);
     }

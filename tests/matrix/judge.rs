@@ -34,7 +34,7 @@ pub fn judge(start: Start, bench: &Bench, before: &World, run: &Run) -> Vec<Stri
         if bench.saved(".request").is_empty() {
             wrong.push("Portainer works on a request that is not in the journal".to_owned());
         }
-        if run.err.contains("nothing was changed") {
+        if run.err.contains("Nothing was changed") {
             wrong.push("Portainer works on a request, and nothing was changed".to_owned());
         }
     }

@@ -140,11 +140,11 @@ fn watch(
             Some(one) => {
                 let name = &one.before.stack.name;
                 console.state(&state.of(name));
-                if state.roll_back().is_some() {
+                if state.roll_back_here().is_some() {
                     let again = typed.with(&["adopt", name]);
-                    console.advice(&format!("to continue, run: {again}"), Some(state));
+                    console.hint(&format!("to continue, run: {again}"));
                 }
-                show_roll_back(console, state);
+                show_roll_back(console, state.roll_back_here());
                 one.report = Some(AdoptReport {
                     outcome: Outcome::Unknown,
                     state: Some(state.to_string()),

@@ -78,10 +78,20 @@ pub(in crate::cli) fn up_to_date(git: Option<&Repository>) -> String {
 /// Shows where to edit a stack that was adopted, and how to undo that.
 pub(super) fn show_next(report: &AdoptReport, console: &Console) {
     if report.url.is_some() && report.error.is_none() {
-        let undo = report.undo.as_ref();
-        let undo = undo.map_or_else(String::new, |undo| format!("; to undo: {undo}"));
         let place = report.git.as_ref().map_or("there", |_| "in the repository");
-        console.told(&format!("  edit it {place} from now on{undo}"));
+        let edit = format!("edit it {place} from now on");
+        // Whoever updates it knows that.
+        let edit = report.creates().then_some(edit);
+        let undo = report.undo.as_ref();
+        show_next_steps(edit, undo.map(|undo| format!("to undo: {undo}")), console);
+    }
+}
+
+/// Shows where to edit what was adopted, and how to undo that, if there is something to say.
+pub(super) fn show_next_steps(edit: Option<String>, undo: Option<String>, console: &Console) {
+    let next: Vec<String> = edit.into_iter().chain(undo).collect();
+    if !next.is_empty() {
+        console.told(&format!("  {}", next.join("; ")));
     }
 }
 

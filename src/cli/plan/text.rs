@@ -80,10 +80,9 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         }
         let pulls: Vec<String> = of.pulls.iter().map(Pull::to_string).collect();
         let pulls = said(&pulls, "is pulled first: `adopt` then plans again");
-        for notice in pulls
-            .into_iter()
-            .chain(of.notices.iter().map(Finding::to_string))
-        {
+        let notices = of.notices.iter();
+        let notices = notices.filter(|one| one.kind != Kind::StillAnonymous);
+        for notice in pulls.into_iter().chain(notices.map(Finding::to_string)) {
             console.item(&[(Meaning::Label, "note: ".to_owned())], &notice);
         }
         let is_told = unseen_memory(of).is_some();

@@ -115,7 +115,7 @@ fn b20_a_dependency_that_is_starting(case: Case) {
     scenario.run("adopt $PROJECT --wait=2s").fails(&[
         "the deployment would fail",
         "--wait",
-        "nothing was changed",
+        "Nothing was changed",
     ]);
     stays(&scenario, &before);
     // It becomes healthy after the adoption has begun to wait, and before Portainer is asked.

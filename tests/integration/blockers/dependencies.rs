@@ -142,7 +142,7 @@ fn b20_a_dependency_that_is_not_ready_in_time_stops_the_run_before_the_request()
         "web-job-1 exited with code 3",
         "this run ran jobs of the stack",
     ];
-    let late = ["web-job-1 did not exit in time", "nothing was changed"];
+    let late = ["web-job-1 did not exit in time", "Nothing was changed"];
     for (bench, args, says) in [
         (starting(HEALTH), "web --wait 1s", waits),
         (starting(&optional), "web --wait 1s", unhealthy),

@@ -182,7 +182,7 @@ fn missing_images_are_pulled_on_request_before_anything_else() {
     assert_eq!(pulls(), "", "not without --pull");
     with_command(&bin, &["adopt", "web", "--pull", "--endpoint", "99"]);
     assert_eq!(pulls(), "", "not if something else prevents it");
-    with_command(&bin, &["adopt", "web", "--pull"]).says("error: failed to pull absent:1\n`docker pull` failed (exit status: 1): no such image\nstate: nothing was changed\n");
+    with_command(&bin, &["adopt", "web", "--pull"]).says("error: failed to pull absent:1\n`docker pull` failed (exit status: 1): no such image\nNothing was changed.\n");
     assert_eq!(pulls(), "pull -- absent:1 key=\n", "once, without the key");
     // The engine is asked again.
     let bin = puller(&bench, 0);

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     cli::{
         Console,
-        adopt::text::show_next,
+        adopt::text::{show_next, show_next_steps},
         arguments::AdoptArguments,
         list::text::{HEADER, readiness, running, state},
         style::Meaning,
@@ -121,10 +121,14 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         [] => {}
         [one] if all == 1 => show_next(one, console),
         _ => {
-            let undo = undo.map_or_else(String::new, |undo| format!("; to undo one: {undo}"));
-            let some = listed(&adopted);
-            let which = if adopted.len() == all { "them" } else { &some };
-            console.told(&format!("  edit {which} in Portainer from now on{undo}"));
+            let new = runs.iter().filter(|run| run.creates());
+            let new: Vec<&str> = new.map(|run| run.stack.as_str()).collect();
+            let some = listed(&new);
+            let which = if new.len() == all { "them" } else { &some };
+            let edit = format!("edit {which} in Portainer from now on");
+            let edit = (!new.is_empty()).then_some(edit);
+            let undo = undo.map(|undo| format!("to undo one: {undo}"));
+            show_next_steps(edit, undo, console);
         }
     }
 }

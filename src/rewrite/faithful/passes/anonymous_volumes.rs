@@ -208,10 +208,12 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         new.sort_by(|(one, _), (other, _)| one.cmp(other));
         let places = self.places();
         if !places.is_empty() {
-            self.found.notices.push(Finding::of_stack(&format!(
-                "`docker volume prune` still deletes these volumes when no container uses them: {}",
-                places.join(", ")
-            )));
+            let places = places.join(", ");
+            let what = format!(
+                "`docker volume prune` still deletes these volumes when no container uses them: {places}"
+            );
+            let notice = Finding::of_stack(&what).of_kind(Kind::StillAnonymous);
+            self.found.notices.push(notice);
         }
         match root.entry("volumes") {
             Some(section)
