@@ -172,7 +172,7 @@ fn read_with(dir: &Path, path: &Path, links: Links) -> io::Result<Contents> {
     if links == Links::Refused
         && !path
             .components()
-            .all(|one| matches!(one, Component::Normal(_)))
+            .all(|component| matches!(component, Component::Normal(_)))
     {
         return Err(Refused::Link.into());
     }
@@ -226,7 +226,7 @@ pub fn user_of(dir: &Path) -> io::Result<Option<u32>> {
         let is_hidden = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
         let is_hidden = reached.is_err_and(|error| is_hidden(&error));
         let above = seen.split_last().map_or(&[][..], |(_, above)| above);
-        Ok((!is_hidden || above.iter().any(|one| one.st_uid != 0)).then_some(user))
+        Ok((!is_hidden || above.iter().any(|stat| stat.st_uid != 0)).then_some(user))
     })
 }
 
@@ -398,7 +398,7 @@ fn giver(seen: &[Stat]) -> Option<u32> {
     let is_link = |one: &&Stat| FileType::from_raw_mode(one.st_mode) == FileType::Symlink;
     let (links, dirs): (Vec<&Stat>, Vec<&Stat>) = seen.iter().partition(is_link);
     let mut owners = dirs.last().into_iter().chain(&links);
-    owners.find_map(|one| other_user(one))
+    owners.find_map(|stat| other_user(stat))
 }
 
 /// If this is root: the owner, unless that is root.

@@ -369,9 +369,9 @@ fn removal_result(all: &[Container], remaining: &[Remaining]) -> Result<()> {
     if remaining.is_empty() {
         return Ok(());
     }
-    let shown = remaining.iter().map(|one| {
-        let name = display_name(one.container);
-        (name, format!("{name}: {}", one.reason))
+    let shown = remaining.iter().map(|remaining| {
+        let name = display_name(remaining.container);
+        (name, format!("{name}: {}", remaining.reason))
     });
     let (names, reasons): (Vec<_>, Vec<_>) = shown.unzip();
     Err(Failure::new(format!(

@@ -202,10 +202,12 @@ impl Export<'_> {
 fn text_of_git(git: &Repository, text: &str, env: &[Variable]) -> Result<String, String> {
     let own = git.stack_env();
     let text = with_env_files(text, |path| (path == own).then(|| STACK_ENV.to_owned()));
-    let is_set = |name: &str| env.iter().any(|one| one.name == name);
+    let is_set = |name: &str| env.iter().any(|variable| variable.name == name);
     let unset = Document::parse(&text).ok().and_then(|document| {
         let scalars = document.nodes().filter_map(Node::as_str);
-        let mut names = scalars.flat_map(occurrences).map(|one| one.name);
+        let mut names = scalars
+            .flat_map(occurrences)
+            .map(|occurrence| occurrence.name);
         names.find(|name| !is_set(name)).map(str::to_owned)
     });
     unset.map_or(Ok(text), Err)

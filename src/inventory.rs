@@ -97,11 +97,11 @@ impl<'a> Inventory<'a> {
         let host = self.host();
         let found = self.find(&host)?;
         let done = AtomicUsize::new(0);
-        let stacks = in_parallel_of(PLANNED_AT_ONCE, &found, |one| {
-            let planned = caught(|| (self.interrupted(one), self.plan(one, &host)));
+        let stacks = in_parallel_of(PLANNED_AT_ONCE, &found, |stack| {
+            let planned = caught(|| (self.interrupted(stack), self.plan(stack, &host)));
             let (interrupted, adopt) =
                 planned.unwrap_or_else(|panic| (None, Plan::failed(&panic.into())));
-            let entry = self.entry(one, &host, interrupted.as_ref(), adopt, command);
+            let entry = self.entry(stack, &host, interrupted.as_ref(), adopt, command);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, found.len());
             entry
         });
@@ -346,7 +346,9 @@ pub fn missing(host: &Host, unasked: Option<&anyhow::Error>) -> Vec<String> {
             }));
         }
         Some(records) => {
-            let unclear = records.iter().filter_map(|one| one.record.as_ref().err());
+            let unclear = records
+                .iter()
+                .filter_map(|record| record.record.as_ref().err());
             missing.extend(unclear.cloned());
             if !host.rights.see_every_stack() {
                 missing.push(host.rights.to_string());
@@ -400,7 +402,8 @@ pub fn earlier(
     let saved = newest_first.filter_map(move |id| store.as_ref()?.load(&id).ok());
     let saved = saved.map(move |saved| {
         let containers = saved.snapshot.containers.known().into_iter().flatten();
-        let labels = containers.map(|one| Deserialize::deserialize(&one["Config"]["Labels"]));
+        let labels =
+            containers.map(|container| Deserialize::deserialize(&container["Config"]["Labels"]));
         labels
             .map(|labels| labeled(labels.unwrap_or_default()))
             .collect()

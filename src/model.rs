@@ -113,7 +113,7 @@ pub type ListedObjects = Arc<Vec<Value>>;
 
 /// The network or volume with this name.
 pub fn named<'l>(listed: &'l ListedObjects, name: &str) -> Option<&'l Value> {
-    listed.iter().find(|one| one["Name"] == name)
+    listed.iter().find(|container| container["Name"] == name)
 }
 
 /// How a text writes its services, as far as no version of Compose prints all of it.
@@ -269,7 +269,7 @@ pub fn successor<'r>(
     name: &str,
     dir: &str,
 ) -> Option<&'r str> {
-    let mut others = records.into_iter().filter(|one| one.name != name);
+    let mut others = records.into_iter().filter(|record| record.name != name);
     let has_folder = |one: &&Record| is_folder_of(&one.id, dir);
     Some(others.find(has_folder)?.name.as_str())
 }
@@ -351,7 +351,7 @@ impl Changes {
     /// Whether the layer has this path of its own.
     pub fn has(&self, path: &str) -> bool {
         let mut all = self.listed.iter();
-        all.any(|one| one.kind != ChangeKind::Deleted && one.path == path)
+        all.any(|change| change.kind != ChangeKind::Deleted && change.path == path)
     }
 }
 
@@ -419,7 +419,7 @@ impl Record {
     /// Whether Portainer takes its Compose file from a Git repository (M24).
     pub fn is_from_git(&self) -> bool {
         let mut carries = self.carries.iter();
-        carries.any(|one| matches!(one, Carried::Git(_)))
+        carries.any(|carried| matches!(carried, Carried::Git(_)))
     }
 }
 
@@ -549,7 +549,9 @@ pub struct Variable {
 
 /// The last value of each variable.
 pub fn values(variables: &[Variable]) -> BTreeMap<&str, &str> {
-    let pairs = variables.iter().map(|one| (&*one.name, &*one.value));
+    let pairs = variables
+        .iter()
+        .map(|variable| (&*variable.name, &*variable.value));
     pairs.collect()
 }
 

@@ -63,7 +63,7 @@ pub fn interrupted<'c>(
     containers: impl IntoIterator<Item = &'c Container>,
     tool: &str,
 ) -> Option<Unfinished> {
-    let ids = containers.into_iter().map(|one| &one.id);
+    let ids = containers.into_iter().map(|container| &container.id);
     let now = || engine.inspect_containers(ids).ok();
     place.interrupted(engine.id().ok().as_deref(), now, tool)
 }
@@ -199,7 +199,7 @@ impl Situation<'_> {
             before.failed = store.failure();
             if store.is_not_deployed() {
                 let saved = known(store.default_of_restore(), &mut before.warnings).flatten();
-                before.deployed = saved.and_then(|one| one.snapshot.record.known().cloned()?);
+                before.deployed = saved.and_then(|saved| saved.snapshot.record.known().cloned()?);
             }
             if depth == Depth::Everything {
                 let volumes = known(store.last_volumes(), &mut before.warnings);
@@ -236,7 +236,7 @@ impl Situation<'_> {
             .and_then(|(all, port)| plan::portainer(all, port));
         // Otherwise, it may be a proxy in front of it.
         let portainer = portainer.filter(|one| one.runs_portainer(None).is_some());
-        let read = portainer.map(|one| self.engine.inspect_containers([&one.id]));
+        let read = portainer.map(|container| self.engine.inspect_containers([&container.id]));
         let all = read.and_then(Result::ok).unwrap_or_default();
         let set = all.iter().flat_map(|one| Inspected(one).env());
         set.map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -264,8 +264,8 @@ impl Situation<'_> {
     pub fn before_portainer(&self) -> Option<String> {
         let engine = self.engine.id().ok();
         let place = self.place()?;
-        let saved = place.open(engine.as_deref()).last_that_ran(|one| {
-            !one.may_be_unseen && one.record.known().is_some_and(Option::is_none)
+        let saved = place.open(engine.as_deref()).last_that_ran(|snapshot| {
+            !snapshot.may_be_unseen && snapshot.record.known().is_some_and(Option::is_none)
         });
         Some(saved.ok()??.id)
     }
@@ -277,7 +277,9 @@ impl Situation<'_> {
         };
         let store = place.open(self.engine.id().ok().as_deref());
         let requests = store.unanswered()?.into_iter();
-        Ok(requests.map(|one| one.request.to_string()).collect())
+        Ok(requests
+            .map(|request| request.request.to_string())
+            .collect())
     }
 
     /// The first record of this name and environment, and the others of this name.
@@ -306,7 +308,7 @@ impl Situation<'_> {
         let dirs = before
             .listed()
             .iter()
-            .filter_map(|one| one.compose_label(self.tool, "project.working_dir"));
+            .filter_map(|container| container.compose_label(self.tool, "project.working_dir"));
         let dirs: Vec<&str> = dirs
             .filter(|dir| dir.starts_with(PORTAINER_FOLDERS))
             .collect();
@@ -314,7 +316,11 @@ impl Situation<'_> {
             return None;
         }
         let records = self.portainer?.all_records(self.endpoint).ok()?;
-        let records = || records.iter().filter_map(|one| one.record.as_ref().ok());
+        let records = || {
+            records
+                .iter()
+                .filter_map(|record| record.record.as_ref().ok())
+        };
         let name = self.stack.name().portainer_name();
         let found = dirs.iter().find_map(|dir| successor(records(), &name, dir));
         found.map(str::to_owned)
@@ -389,7 +395,8 @@ impl Situation<'_> {
             document,
             projects,
             before,
-            record: record.map(|one| RecordFacts::new(one, contents, &before.last_sent, sent)),
+            record: record
+                .map(|record| RecordFacts::new(record, contents, &before.last_sent, sent)),
             lookup: &path_kind,
             has_data: !self.compose.is_rehearsed,
             is_same_file: &is_same_file,

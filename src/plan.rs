@@ -210,8 +210,8 @@ impl Plan {
 
     /// The names of some services.
     pub fn services_with(&self, is: impl Fn(&ServicePlan) -> bool) -> Vec<&str> {
-        let services = self.services.iter().filter(|one| is(one));
-        services.map(|one| one.service.as_str()).collect()
+        let services = self.services.iter().filter(|service| is(service));
+        services.map(|service| service.service.as_str()).collect()
     }
 
     /// `word`, the first blocker in short, and how many others there are.

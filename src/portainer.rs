@@ -203,7 +203,7 @@ impl Portainer {
         let is_absent = || {
             let (name, normalized) = (payload.name, portainer_name(payload.name));
             let listed = self.0.records(endpoint, name, &normalized);
-            listed.is_ok_and(|all| all.iter().all(|one| one.endpoint_id != endpoint))
+            listed.is_ok_and(|all| all.iter().all(|record| record.endpoint_id != endpoint))
         };
         if error.status() == Some(409) && !is_absent() {
             return Err(error.into_unknown());
@@ -296,7 +296,10 @@ impl PortainerReader {
     pub fn all_records(&self, endpoint: i64) -> Result<Vec<ListedRecord>> {
         let list = self.list(endpoint)?;
         let mut listed = wire::all_records(list, endpoint).map_err(failed_to(LIST))?;
-        for record in listed.iter_mut().filter_map(|one| one.record.as_mut().ok()) {
+        for record in listed
+            .iter_mut()
+            .filter_map(|listed| listed.record.as_mut().ok())
+        {
             self.hide_in(&mut record.deployment);
         }
         Ok(listed)

@@ -195,7 +195,7 @@ fn shared(service: &Value) -> impl Iterator<Item = &str> {
     let modes = ["network_mode", "pid", "ipc"].into_iter();
     let modes = modes.filter_map(|key| service[key].as_str()?.strip_prefix("service:"));
     let volumes = service["volumes_from"].as_array().into_iter().flatten();
-    let volumes = volumes.filter_map(|one| one.as_str()?.split(':').next());
+    let volumes = volumes.filter_map(|volume| volume.as_str()?.split(':').next());
     modes.chain(volumes)
 }
 
@@ -210,8 +210,8 @@ impl Read {
     fn new(engine: &EngineReader, tool: &str, project: &str) -> Result<Self> {
         let name = printable(project);
         let listed = engine.list(project)?.into_iter();
-        let mut containers = engine.inspect_containers(listed.map(|one| one.id))?;
-        containers.retain(|one| !Inspected(one).is_one_off(tool));
+        let mut containers = engine.inspect_containers(listed.map(|container| container.id))?;
+        containers.retain(|container| !Inspected(container).is_one_off(tool));
         if containers.is_empty() {
             return Err(Failure::new(format!("{name} has no containers on this host: without them, its Compose file cannot be written"))
                 .hint("if a backup or a Portainer stack has the file, use that one")
@@ -252,7 +252,11 @@ impl Read {
         let fixed = all()
             .flat_map(Inspected::fixed_addresses)
             .map(|(network, _)| network.to_owned());
-        for name in engine.list_all()?.into_iter().flat_map(|one| one.names) {
+        for name in engine
+            .list_all()?
+            .into_iter()
+            .flat_map(|container| container.names)
+        {
             by_name.entry(name).or_default();
         }
         let objects = Objects::new(Known {

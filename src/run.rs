@@ -437,7 +437,10 @@ impl<'a> Run<'a> {
 
     /// The same, as the engine inspects them.
     pub fn inspect(&self, stack: &str) -> Result<Vec<Value>> {
-        let ids = self.containers(stack)?.into_iter().map(|one| one.id);
+        let ids = self
+            .containers(stack)?
+            .into_iter()
+            .map(|container| container.id);
         self.engine.inspect_containers(ids)
     }
 

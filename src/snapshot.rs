@@ -209,7 +209,7 @@ impl Snapshot {
     /// Whether it shows a container that ran.
     pub fn has_running(&self) -> bool {
         let mut containers = self.containers.known().into_iter().flatten();
-        containers.any(|one| Inspected(one).is_running())
+        containers.any(|container| Inspected(container).is_running())
     }
 
     /// When it was taken; 1970 if that cannot be read.

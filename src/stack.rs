@@ -361,7 +361,7 @@ fn lost(
         ("the Compose file is lost", "containers")
     };
     let mut files = containers.iter();
-    let files = files.find_map(|one| one.compose_label(tool, "project.config_files"));
+    let files = files.find_map(|container| container.compose_label(tool, "project.config_files"));
     let is_gone = |file: &str| !disk::is_file(Path::new(file));
     let message = match files {
         Some(files) if source == "containers" && files.split(',').all(is_gone) => {

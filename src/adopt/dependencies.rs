@@ -47,7 +47,7 @@ impl Adoption<'_, '_> {
                 self.run.detail("ran", format!("{name}: it succeeded"));
             }
         }
-        self.wait_for_each(&plan.awaited, |one| one.until != Until::Rerun)
+        self.wait_for_each(&plan.awaited, |awaited| awaited.until != Until::Rerun)
     }
 
     /// Waits until each chosen container meets its condition, up to `--wait`.
@@ -62,7 +62,7 @@ impl Adoption<'_, '_> {
             unhealthy: now,
             option: "--wait",
         };
-        for one in all.iter().filter(|one| is_chosen(one)) {
+        for one in all.iter().filter(|awaited| is_chosen(awaited)) {
             let name = printable(&one.container);
             if one.until == Until::Pending {
                 self.run.wait(format!("waiting for {name}"));

@@ -52,7 +52,8 @@ impl Prepared {
                 plan.warn("your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies");
             }
         } else {
-            plan.warnings.retain(|one| one.kind == Kind::FailedBefore);
+            plan.warnings
+                .retain(|finding| finding.kind == Kind::FailedBefore);
         }
         warnings.append(&mut plan.warnings);
         plan.warnings = warnings;

@@ -249,12 +249,12 @@ impl FromGit {
         let worse = plan.services.iter().filter(is_worse);
         let said = compared.err();
         let mut details: Vec<String> = match compared {
-            Ok(keys) => worse.map(|one| told(one, keys)).collect(),
+            Ok(keys) => worse.map(|service| told(service, keys)).collect(),
             Err(why) => vec![why.to_owned()],
         };
         let is_other = |one: &&Finding| !best.blockers.contains(one);
         let other = plan.blockers.iter().filter(is_other);
-        let other = other.filter(|one| Some(one.message.as_str()) != said);
+        let other = other.filter(|finding| Some(finding.message.as_str()) != said);
         details.extend(other.map(|one| one.message.clone()));
         if !self.different.is_empty() && (self.reads_own || !details.is_empty()) {
             let names = listed(&Vec::from_iter(&self.different));
@@ -265,7 +265,8 @@ impl FromGit {
         if details.is_empty() {
             return;
         }
-        plan.blockers.retain(|one| best.blockers.contains(one));
+        plan.blockers
+            .retain(|finding| best.blockers.contains(finding));
         let (patch, is_masked) = self.patch(rewrite, mask).unzip();
         let hint = match is_masked {
             None => format!(
@@ -358,7 +359,12 @@ pub fn judged(
 ) -> (Option<FromGit>, Plan, Projects) {
     if let Some((now, standing)) = &before.contents {
         let (mut plan, mut projects) = plan_of(git.read_as(), git.differs(situation, before, now));
-        if plan.is_left_to_git() && plan.services.iter().any(|one| one.containers.is_empty()) {
+        if plan.is_left_to_git()
+            && plan
+                .services
+                .iter()
+                .any(|service| service.containers.is_empty())
+        {
             (plan, projects) = plan_of(git.read_as(), true);
         }
         if plan.redeploys() {
@@ -420,7 +426,9 @@ pub fn blockers(
 
 /// What linking a stack to Git costs that Portainer has without it (M24): a delete removes its containers.
 fn not_linked(situation: &Situation, before: &Before, id: &str) -> Finding {
-    let running = before.inspected().filter(|one| one.is_running());
+    let running = before
+        .inspected()
+        .filter(|container| container.is_running());
     let running: Vec<&str> = running.map(Inspected::name).collect();
     let cost = "it would have to be deleted, which removes its containers".to_owned();
     let cost = iter::once(cost).chain(said(&running, "would be interrupted"));

@@ -180,7 +180,8 @@ impl Prepared {
             let mut plan = of.plan.without_files();
             // What can be read may change at any time.
             let observed = &of.before.warnings;
-            plan.warnings.retain(|one| !observed.contains(&one.message));
+            plan.warnings
+                .retain(|finding| !observed.contains(&finding.message));
             plan
         };
         let git = self.git.as_ref().zip(other.git.as_ref());
@@ -221,9 +222,14 @@ impl Prepared {
             // It may have another name of the project.
             sent = sent.and(&self.last_sent(&own.text, &own.env));
         }
-        let hashes = if self.plan.services.iter().all(|one| one.fate.is_unchanged()) {
+        let hashes = if self
+            .plan
+            .services
+            .iter()
+            .all(|service| service.fate.is_unchanged())
+        {
             let all = self.before.listed().iter();
-            let hashes = all.filter_map(|one| one.compose_label(tool, "config-hash"));
+            let hashes = all.filter_map(|container| container.compose_label(tool, "config-hash"));
             Some(hashes.map(str::to_owned).collect())
         } else {
             // Of another text, they say nothing.
@@ -273,7 +279,10 @@ fn warnings(plan: &Plan, runs: &Runs, situation: &Situation, before: &Before) ->
 fn dispensable(runs: &Runs, before: &Before) -> BTreeSet<String> {
     let mut volumes = missing(runs, before);
     if let Some((contents, _)) = &before.contents {
-        let all = runs.services.values().flat_map(|one| one.volumes.values());
+        let all = runs
+            .services
+            .values()
+            .flat_map(|runs| runs.volumes.values());
         volumes.extend(all.filter(|name| !contents.text.contains(*name)).cloned());
     }
     volumes
@@ -281,7 +290,10 @@ fn dispensable(runs: &Runs, before: &Before) -> BTreeSet<String> {
 
 /// The volumes that the adoption has to create.
 pub(super) fn missing(runs: &Runs, before: &Before) -> BTreeSet<String> {
-    let named = runs.services.values().flat_map(|one| one.volumes.values());
+    let named = runs
+        .services
+        .values()
+        .flat_map(|runs| runs.volumes.values());
     let created = named.filter(|name| runs.created.contains(*name));
     let new = created.filter(|name| !before.details.has_volume(name));
     new.cloned().collect()
@@ -436,7 +448,11 @@ fn unrestorable(
     let projects = name.projects();
     let label = compose_label(tool, "project");
     let mut networks = before.details.networks.as_deref()?.clone();
-    networks.retain(|one| projects.iter().any(|own| one["Labels"][&label] == **own));
+    networks.retain(|network| {
+        projects
+            .iter()
+            .any(|project| network["Labels"][&label] == **project)
+    });
     let record = before.contents.as_ref();
     let record = record.map(|(contents, _)| Sent::new(&contents.text, &contents.env));
     let file = Sent::new(&source.compose, &[]);

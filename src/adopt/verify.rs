@@ -87,7 +87,8 @@ impl Adoption<'_, '_> {
         let now = self.wait_until_steady(prepared.ran(), &prepared.plan)?;
         if record.is_none() {
             let all = now.iter().map(Inspected);
-            let hashes = all.filter_map(|one| one.compose_label(self.at.tool, "config-hash"));
+            let hashes =
+                all.filter_map(|container| container.compose_label(self.at.tool, "config-hash"));
             let sent = sent.deployed_as(Some(hashes.map(str::to_owned).collect()));
             self.run.set_last_sent(&sent);
         }

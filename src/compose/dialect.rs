@@ -205,7 +205,8 @@ impl Dialect {
             .filter(|rule| has_long_ports || rule.part != PORTS);
         let is_open = |rule: &&Rule| {
             let forms = self.json_of(rule, service);
-            forms.len() > 1 && created_by.is_none_or(|one| one.json_of(rule, service) != forms)
+            forms.len() > 1
+                && created_by.is_none_or(|dialect| dialect.json_of(rule, service) != forms)
         };
         rules.find(is_open).map(|rule| rule.part)
     }

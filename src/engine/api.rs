@@ -97,7 +97,12 @@ impl Api {
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = self.label_filter(project);
         let mut containers = self.listed(&format!("/containers/json?all=1&{filter}"))?;
-        containers.retain(|one| one.labels.get(&self.label).is_some_and(|of| of == project));
+        containers.retain(|container| {
+            container
+                .labels
+                .get(&self.label)
+                .is_some_and(|of| of == project)
+        });
         for container in &mut containers {
             self.name_image(container)?;
         }

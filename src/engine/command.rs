@@ -72,7 +72,12 @@ impl Command {
             };
             return Ok(ids.into_iter().map(only_id).collect());
         };
-        containers.retain(|one| one.labels.get(&self.label).is_some_and(|of| of == project));
+        containers.retain(|container| {
+            container
+                .labels
+                .get(&self.label)
+                .is_some_and(|of| of == project)
+        });
         if !containers.is_empty() {
             // The status is only displayed, so a failure to read it is ignored.
             let format = ["--format", "{{.ID}}\t{{.Status}}"];
@@ -306,7 +311,10 @@ fn is_id(id: &str) -> bool {
 }
 
 fn ids(containers: &[Container]) -> Vec<String> {
-    containers.iter().map(|one| one.id.clone()).collect()
+    containers
+        .iter()
+        .map(|container| container.id.clone())
+        .collect()
 }
 
 fn with_ids<'a>(start: &[&'a str], ids: &'a [String]) -> Vec<&'a str> {
@@ -326,7 +334,7 @@ fn still_there<'a>(
 ) -> Vec<Remaining<'a>> {
     let there = containers
         .iter()
-        .filter(|one| ids.iter().any(|id| id.starts_with(&one.id)));
+        .filter(|container| ids.iter().any(|id| id.starts_with(&container.id)));
     there
         .map(|container| {
             let line = errors.lines().find(|line| line.contains(&container.id));

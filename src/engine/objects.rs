@@ -151,7 +151,7 @@ impl EngineReader {
             let listed = self.api()?.objects(kind, Some(project))?.into_iter();
             // Several networks may have one name.
             let id = |one: &Value| one["Id"].as_str().unwrap_or(name_of(one)).to_owned();
-            let names: Vec<String> = listed.map(|one| id(&one)).collect();
+            let names: Vec<String> = listed.map(|container| id(&container)).collect();
             self.inspect(kind, names)
         };
         let mut found =

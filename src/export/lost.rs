@@ -73,7 +73,7 @@ pub fn find(
     let own: Vec<(&Container, Folder)> = all
         .iter()
         .filter(is_own)
-        .filter_map(|one| Some((one, Folder::of(one, tool)?)))
+        .filter_map(|container| Some((container, Folder::of(container, tool)?)))
         .collect();
     // A container that a redeployment kept names the folder of an older version.
     let mut folders: BTreeMap<&str, &Folder> = BTreeMap::new();
@@ -97,7 +97,12 @@ pub fn find(
     let images: BTreeMap<&str, &str> = inspected
         .iter()
         .map(Inspected)
-        .filter_map(|one| Some((one.compose_label(tool, "service")?, one.image_name())))
+        .filter_map(|container| {
+            Some((
+                container.compose_label(tool, "service")?,
+                container.image_name(),
+            ))
+        })
         .collect();
     let mut found = BTreeMap::new();
     for one in folders.values() {
@@ -157,7 +162,9 @@ fn newest<'f, 'c>(
     if folders.len() < 2 {
         return folders.values().next().copied();
     }
-    let newest = inspected.iter().max_by_key(|one| one["Created"].as_str());
+    let newest = inspected
+        .iter()
+        .max_by_key(|container| container["Created"].as_str());
     let newest = newest.and_then(|newest| own.iter().find(|(one, _)| newest["Id"] == *one.id));
     newest.and_then(|(_, folder)| folders.get(folder.of_stack()).copied())
 }
@@ -170,9 +177,11 @@ fn from_containers(name: &str) -> String {
 /// Every directory of this host that may have been mounted into Portainer's container.
 fn places(engine: &EngineReader, all: &[Container], folder: &Folder) -> Result<Vec<MappedDir>> {
     let volumes = engine.all_volumes()?;
-    let dirs = volumes.iter().filter_map(|one| one["Mountpoint"].as_str());
+    let dirs = volumes
+        .iter()
+        .filter_map(|volume| volume["Mountpoint"].as_str());
     let volumes = dirs.map(|dir| folder.data_in(Path::new(dir)));
-    let mounts = all.iter().flat_map(|one| &one.mounts);
+    let mounts = all.iter().flat_map(|container| &container.mounts);
     let binds = mounts.filter(|mount| mount.kind == MountType::Bind);
     let binds = binds.map(|mount| MappedDir::new(&mount.target, Path::new(&mount.source)));
     // A Portainer without a container had the same paths.

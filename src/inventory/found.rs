@@ -66,7 +66,7 @@ impl<'a, 'h> Finder<'a, 'h> {
         let at = inventory.location;
         let environment = inventory.portainer.map(|(_, id)| id);
         let listed = host.records.iter().flatten();
-        let records = listed.filter_map(|one| one.record.as_ref().ok());
+        let records = listed.filter_map(|listed| listed.record.as_ref().ok());
         let records = records.filter(|record| Some(record.endpoint_id) == environment);
         let mut projects: BTreeMap<&str, Vec<&Container>> = BTreeMap::new();
         let mut dirs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -172,7 +172,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             (None, _) => own.portainer_name(),
             _ => return None,
         };
-        let is_free = !self.found.iter().any(|one| one.name == project);
+        let is_free = !self.found.iter().any(|stack| stack.name == project);
         let is_elsewhere = disk::is_dir(&self.at.root.join(&project));
         let name = StackName::new(OsStr::new(&project)).ok()?;
         (is_free && !is_elsewhere && self.is_known(&project)).then_some(name)
@@ -183,7 +183,7 @@ impl<'a, 'h> Finder<'a, 'h> {
         let projects = self.projects.iter().flatten();
         let projects: Vec<&str> = projects.map(|(&name, _)| name).collect();
         for project in projects {
-            if !self.found.iter().any(|one| one.name == project) {
+            if !self.found.iter().any(|stack| stack.name == project) {
                 let files = self.files_elsewhere(project);
                 self.add(project.to_owned(), files);
             }

@@ -87,7 +87,10 @@ fn effect(name: &str, plan: &Plan, before: &Before) -> String {
     let (removed, others): (Vec<&Container>, Vec<_>) = all.partition(is_removed);
     let own_name = |one: &&Container| one.name().to_owned();
     let names = |all: &[&Container]| all.iter().map(own_name).collect::<Vec<_>>();
-    let running = others.iter().copied().filter(|one| one.is_running());
+    let running = others
+        .iter()
+        .copied()
+        .filter(|container| container.is_running());
     effects.extend(match names(&running.collect::<Vec<_>>()).as_slice() {
         [] if containers.is_some() => said(&names(&others), "is removed and recreated"),
         [] => Some(format!("{name}'s containers are unknown")),

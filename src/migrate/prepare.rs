@@ -117,11 +117,13 @@ impl Prepared {
         let name = Some(situation.stack.name().as_str());
         let containers = before.inspected();
         let touched: Vec<_> = containers
-            .map(|one| match one.compose_label(situation.tool, "project") {
-                project if project == name => (one, Touch::Replaced),
-                // B10
-                _ => (one, Touch::MayBeReplaced),
-            })
+            .map(
+                |container| match container.compose_label(situation.tool, "project") {
+                    project if project == name => (container, Touch::Replaced),
+                    // B10
+                    _ => (container, Touch::MayBeReplaced),
+                },
+            )
             .collect();
         situation.lose_foreign(&before, &touched, &mut plan);
         plan.hide_values(&mask);

@@ -71,7 +71,7 @@ impl Grant {
         let key = |one: &Self| one.as_flag().to_lowercase();
         let others: BTreeSet<String> = others.iter().map(key).collect();
         let some = some.iter().cloned();
-        some.filter(|one| !others.contains("public") && !others.contains(&key(one)))
+        some.filter(|grant| !others.contains("public") && !others.contains(&key(grant)))
             .collect()
     }
 

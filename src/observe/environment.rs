@@ -59,10 +59,13 @@ impl<'a> Evidence<'a> {
         }
         let is_all = missing.len() == count;
         let now = engine.list_all()?;
-        missing.retain(|one| now.iter().any(|now| now.id == one.id && now.is_running()));
+        missing.retain(|container| {
+            now.iter()
+                .any(|now| now.id == container.id && now.is_running())
+        });
         match missing.first() {
             None if is_all => bail!("the containers were replaced while they were compared"),
-            missing => Ok(missing.map(|one| one.name())),
+            missing => Ok(missing.map(|container| container.name())),
         }
     }
 }
@@ -163,8 +166,8 @@ impl Environments {
     fn new(portainer: &PortainerReader, engine: &EngineReader, evidence: Evidence) -> Result<Self> {
         engine.id()?;
         let all = portainer.environments()?;
-        let compared = in_parallel(&all, |one| {
-            compare(portainer, Some(engine), one.id, evidence)
+        let compared = in_parallel(&all, |environment| {
+            compare(portainer, Some(engine), environment.id, evidence)
         });
         let mut search = Self::default();
         for (one, compared) in all.into_iter().zip(compared) {

@@ -33,7 +33,8 @@ impl Situation<'_> {
                 all.extend(own);
                 let projects = self.stack.name().projects();
                 let found = plan::foreign(touched, &all, self.tool, &projects);
-                plan.losses.extend(found.into_iter().map(|one| one.loss));
+                plan.losses
+                    .extend(found.into_iter().map(|foreign| foreign.loss));
             }
             Err(error) => plan.warn(format!("{}; {UNKNOWN}", with_hint(&error))),
         }
@@ -50,7 +51,7 @@ pub fn foreign_of(
     if touched.is_empty() {
         return Ok(Vec::new());
     }
-    let ids = engine.list_all()?.into_iter().map(|one| one.id);
+    let ids = engine.list_all()?.into_iter().map(|container| container.id);
     let all = engine.inspect_containers(ids)?;
     Ok(plan::foreign(touched, &all, tool, &stack.projects()))
 }
@@ -79,7 +80,10 @@ pub fn foreign_since(
     match found {
         Ok(mut found) => {
             found.retain(Foreign::needs_repair);
-            let lines: Vec<String> = found.iter().map(|one| one.loss.to_string()).collect();
+            let lines: Vec<String> = found
+                .iter()
+                .map(|foreign| foreign.loss.to_string())
+                .collect();
             let heading = "these containers must be restarted or recreated by hand:";
             let warning = (!lines.is_empty()).then(|| list(heading, &lines));
             (lines, warning)

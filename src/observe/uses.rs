@@ -11,14 +11,15 @@ impl Situation<'_> {
     /// The flags that were typed for `--access`.
     pub fn access_flags(&self) -> Vec<String> {
         let grants = self.access.into_iter().flat_map(|wanted| &wanted.grants);
-        let flags = grants.flat_map(|one| ["--access".to_owned(), one.as_flag()]);
+        let flags = grants.flat_map(|grant| ["--access".to_owned(), grant.as_flag()]);
         flags.collect()
     }
 
     /// The rights that the labels of containers give, and what `--access` asks for.
     pub(super) fn labeled(&self, all: &[Container]) -> Uses {
         let labeled = all.iter();
-        let labeled = labeled.map(|one| (one.id.clone(), Grant::of_labels(&one.labels)));
+        let labeled =
+            labeled.map(|container| (container.id.clone(), Grant::of_labels(&container.labels)));
         Uses {
             containers: labeled.filter(|(_, grants)| !grants.is_empty()).collect(),
             wanted: self.access.map(|wanted| wanted.grants.clone()),

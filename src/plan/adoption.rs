@@ -130,7 +130,8 @@ impl Plan {
         }
         self.lose_by_adoption(facts, project, compose);
         let containers = facts.before.inspected();
-        let mut lost = containers.filter(|one| self.keeps_of_lost_portainer(facts, *one));
+        let mut lost =
+            containers.filter(|container| self.keeps_of_lost_portainer(facts, *container));
         if let Some(one) = lost.next() {
             self.warn(format!(
                 "Portainer started {}, and has no stack for it: if another Portainer has one, do not adopt it here",
@@ -148,13 +149,17 @@ impl Plan {
             Fate::Unchanged | Fate::Started(_) | Fate::LeftBehind(_) => None,
         };
         let containers = containers.iter().map(Inspected);
-        let touched = containers.filter_map(|one| Some((one, touch(one)?)));
+        let touched = containers.filter_map(|container| Some((container, touch(container)?)));
         touched.collect()
     }
 
     /// Whether no service runs: the stack was stopped, or it has no containers.
     pub fn runs_nothing(&self) -> bool {
-        self.is_stopped || self.services.iter().all(|one| one.containers.is_empty())
+        self.is_stopped
+            || self
+                .services
+                .iter()
+                .all(|service| service.containers.is_empty())
     }
 
     /// Whether the deployment keeps a container of a Portainer stack that Portainer no longer has: the files are those of that
@@ -189,7 +194,7 @@ impl Plan {
             let is_as_left =
                 |one: &Inspected| edited::is_as_left(*one, &facts.before.last_sent, facts.tool);
             let restored = facts.before.inspected();
-            let restored = restored.filter(|one| is_as_left(one) == Some(true));
+            let restored = restored.filter(|container| is_as_left(container) == Some(true));
             self.by_hand = restored.map(|one| one.name().to_owned()).collect();
         }
         let edited = facts.record.filter(|_| self.in_portainer.may_be_theirs());
@@ -198,8 +203,8 @@ impl Plan {
             self.files_differ = self.in_portainer == InPortainer::Edited && !is_last;
             let containers = facts.before.inspected();
             self.by_hand = containers
-                .filter(|one| edited::is_by_hand_since(*one, record.record, facts.tool))
-                .map(|one| one.name().to_owned())
+                .filter(|container| edited::is_by_hand_since(*container, record.record, facts.tool))
+                .map(|container| container.name().to_owned())
                 .collect();
         }
     }
@@ -249,14 +254,18 @@ impl Plan {
                 continue;
             }
             let mut containers = inspected(facts, &service.containers).into_iter();
-            service.fate = if containers.all(|one| one.is_running() && !one.is_paused()) {
-                Fate::Unchanged
-            } else {
-                Fate::LeftBehind("nothing changes in Portainer".to_owned())
-            };
+            service.fate =
+                if containers.all(|container| container.is_running() && !container.is_paused()) {
+                    Fate::Unchanged
+                } else {
+                    Fate::LeftBehind("nothing changes in Portainer".to_owned())
+                };
             service.stop_grace = None;
         }
-        let paused = facts.before.inspected().filter(|one| one.is_paused());
+        let paused = facts
+            .before
+            .inspected()
+            .filter(|container| container.is_paused());
         self.warn_all(paused.map(|one| {
             let (name, tool) = (one.name(), facts.tool);
             format!("{name} stays paused: to continue it, run: {tool} unpause {name}")
@@ -268,13 +277,15 @@ impl Plan {
 /// containers is stopped if Portainer has deployed it. It may have been deleted there since.
 fn is_stopped(facts: &Facts) -> bool {
     let all = facts.before.inspected();
-    let mut own = all.filter(|one| !one.is_one_off(facts.tool)).peekable();
+    let mut own = all
+        .filter(|container| !container.is_one_off(facts.tool))
+        .peekable();
     let is_deployed = facts.record.is_some_and(|facts| {
         let deployment = &facts.record.deployment;
         matches!(deployment, Deployment::Active | Deployment::Inactive)
     });
     (is_deployed || !facts.before.last_sent.is_empty() || own.peek().is_some())
-        && own.all(|one| !one.is_running())
+        && own.all(|container| !container.is_running())
 }
 
 /// What has to be sent. A Portainer stack with the same text and variables needs nothing. A text is never sent to a Git stack:
@@ -307,7 +318,7 @@ fn differs_from_adoption(facts: &Facts, service: &ServicePlan) -> Option<bool> {
     }
     let containers = inspected(facts, &service.containers);
     let record = facts.record.as_ref()?;
-    let differs = |one| edited::differs_from_adoption(one, record, facts.tool);
+    let differs = |container| edited::differs_from_adoption(container, record, facts.tool);
     let all: Vec<Option<bool>> = containers.into_iter().map(differs).collect();
     match all.contains(&Some(true)) {
         false if all.contains(&None) => None,

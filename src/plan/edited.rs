@@ -62,7 +62,7 @@ impl InPortainer {
 fn are_same_values(one: &[Variable], other: &[Variable]) -> bool {
     let shell = |name: &str| Some(format!("\0{name}"));
     let read = |env| dotenv::parse(&stack_env(env), &shell).ok();
-    values(one) == values(other) || read(one).is_some_and(|one| Some(one) == read(other))
+    values(one) == values(other) || read(one).is_some_and(|value| Some(value) == read(other))
 }
 
 /// Whether two texts mean the same to Portainer: it passes the project's name itself, so a `name` that an export wrote (M15)
@@ -145,7 +145,7 @@ pub(super) fn why_by_hand(
 
 /// Why a container has neither the configuration of the files nor what would be sent.
 pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
-    if let Some(edited) = record.filter(|one| one.in_portainer == InPortainer::Edited) {
+    if let Some(edited) = record.filter(|record| record.in_portainer == InPortainer::Edited) {
         let why = if edited.last_sent.has(sent.text, sent.env) {
             "the stack was edited in Portainer"
         } else {
@@ -153,8 +153,8 @@ pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
         };
         return why.to_owned();
     }
-    let last = record.filter(|one| one.in_portainer == InPortainer::LastSent);
-    let changed = match last.and_then(|one| one.contents) {
+    let last = record.filter(|record| record.in_portainer == InPortainer::LastSent);
+    let changed = match last.and_then(|sent| sent.contents) {
         Some(last) if last.text == sent.text => ".env",
         Some(last) if values(last.env) == values(sent.env) => "the Compose file",
         _ => "the Compose file or .env",

@@ -211,8 +211,8 @@ impl<'a> Facts<'a> {
     /// The containers of a service, as far as they could be inspected, without those of `compose run`.
     pub fn of_service(&self, service: &str) -> impl Iterator<Item = Inspected<'a>> {
         let all = self.before.inspected();
-        let all = all.filter(|one| !one.is_one_off(self.tool));
-        all.filter(move |one| one.compose_label(self.tool, "service") == Some(service))
+        let all = all.filter(|container| !container.is_one_off(self.tool));
+        all.filter(move |container| container.compose_label(self.tool, "service") == Some(service))
     }
 
     /// Whether the text that is sent defines a service, active or not.

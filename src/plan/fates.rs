@@ -275,7 +275,7 @@ impl Deciding<'_> {
     fn is_built(&self, service: &str) -> bool {
         let on_disk = self.facts.projects.on_disk.as_ref().ok();
         let found = on_disk.and_then(|project| project.service(service));
-        found.is_some_and(|one| one.is_built() && !one.names_image())
+        found.is_some_and(|service| service.is_built() && !service.names_image())
     }
 
     fn by_hash(&self, container: Inspected, service: &Service) -> Fate {
@@ -310,7 +310,7 @@ impl Deciding<'_> {
                 let mut kept = kept.into_iter();
                 let mut others = others.into_iter();
                 let part = kept
-                    .find_map(|one| sent.open_part(name, one, created_by))
+                    .find_map(|dialect| sent.open_part(name, dialect, created_by))
                     .or_else(|| others.find_map(|other| sent.difference(name, first, other)));
                 return Fate::Unknown(format!(
                     "Compose in this version of Portainer may treat {} differently",
@@ -332,7 +332,8 @@ impl Deciding<'_> {
         }
         let record = self.facts.record.as_ref();
         let adopted = record.filter(|_| !self.facts.before.has_failed());
-        let by_hand = adopted.and_then(|one| edited::why_by_hand(container, one, self.facts.tool));
+        let by_hand =
+            adopted.and_then(|record| edited::why_by_hand(container, record, self.facts.tool));
         if on_disk.is_of(name, labeled) {
             let why = if self.is_built(name) {
                 BUILT

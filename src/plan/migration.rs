@@ -134,7 +134,7 @@ impl Plan {
         self.warn_all(conditions::doubts(facts, project));
         let what = "Compose cannot start paused containers";
         let paused = Finding::about(conflicts::paused(facts), what, "unpause them first");
-        refusals.extend(paused.map(|one| one.of_kind(Kind::Paused)));
+        refusals.extend(paused.map(|refusal| refusal.of_kind(Kind::Paused)));
         let others: Vec<&Container> = facts.before.others.iter().flatten().collect();
         refusals.extend(conflicts::held_by((&others, facts.tool), project, |_| true));
         for refusal in refusals {
@@ -165,10 +165,13 @@ impl Plan {
             let not_started = steering.not_started().into_iter();
             let lost = not_started.chain(inline::lost_files(facts, project));
             let lost = lost.chain(overridden::overridden(facts, document));
-            self.losses.extend(lost.map(|one| match &one.details[..] {
-                [] => Finding::of_stack(&one.message),
-                names => Finding::of_stack(&format!("{}: {}", one.message, names.join(", "))),
-            }));
+            self.losses
+                .extend(lost.map(|finding| match &finding.details[..] {
+                    [] => Finding::of_stack(&finding.message),
+                    names => {
+                        Finding::of_stack(&format!("{}: {}", finding.message, names.join(", ")))
+                    }
+                }));
         }
         let (running, unknown) = containers::losses(facts, project, &[]);
         self.losses.extend(running);

@@ -68,18 +68,18 @@ impl ServicePlan {
 /// What happens to the container with this name.
 pub fn fate_of<'s>(services: &'s [ServicePlan], container: &str) -> Option<&'s Fate> {
     let has = |one: &&ServicePlan| one.containers.iter().any(|own| own == container);
-    services.iter().find(has).map(|one| &one.fate)
+    services.iter().find(has).map(|service| &service.fate)
 }
 
 /// The longest time that one of the running containers has to stop, in seconds.
 pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
-    let running = containers.iter().filter(|one| one.is_running());
+    let running = containers.iter().filter(|container| container.is_running());
     running.map(|one| one.stop_grace().unwrap_or(10)).max()
 }
 
 /// The inspect objects of the containers with these names.
 pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
     let all = facts.before.inspected();
-    all.filter(|one| names.iter().any(|name| name == one.name()))
+    all.filter(|container| names.iter().any(|name| name == container.name()))
         .collect()
 }

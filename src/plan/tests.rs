@@ -256,7 +256,7 @@ impl World {
 
     #[track_caller]
     pub fn loses<const N: usize>(&self, expected: [impl AsRef<str>; N]) {
-        assert_eq!(self.losses(), expected.map(|one| one.as_ref().to_owned()));
+        assert_eq!(self.losses(), expected.map(|loss| loss.as_ref().to_owned()));
     }
 
     #[track_caller]
@@ -267,7 +267,10 @@ impl World {
 
     #[track_caller]
     fn refuses<const N: usize>(&self, expected: [impl AsRef<str>; N]) {
-        assert_eq!(self.refusals(), expected.map(|one| one.as_ref().to_owned()));
+        assert_eq!(
+            self.refusals(),
+            expected.map(|refusal| refusal.as_ref().to_owned())
+        );
     }
 
     /// Sets a member of an object of a container, which may be new.
@@ -358,7 +361,7 @@ fn b06_a_text_that_compose_rejects_is_refused() {
         let start = format!(
             "Compose would reject the file that is sent: docker compose 2.26.1: {expected}"
         );
-        let starts = refusals.iter().map(|one| one.starts_with(&start));
+        let starts = refusals.iter().map(|refusal| refusal.starts_with(&start));
         assert_eq!(starts.collect::<Vec<_>>(), [true], "{refusals:?}");
     }
 }
@@ -479,7 +482,9 @@ secrets:
     ];
     let details = |world: &World| {
         let refusals = world.plan().blockers.into_iter();
-        refusals.flat_map(|one| one.details).collect::<Vec<_>>()
+        refusals
+            .flat_map(|refusal| refusal.details)
+            .collect::<Vec<_>>()
     };
     assert_eq!(details(&world), expected);
 
@@ -613,8 +618,8 @@ services:
     let mut world = world(compose);
     world.env = Some("A=1\nC=1\nD=1\n".to_owned());
     let lost = |world: &World| {
-        let losses = world.plan().losses.into_iter().map(|one| one.to_string());
-        let all = losses.filter(|one| one.starts_with("variables of Portainer's container"));
+        let losses = world.plan().losses.into_iter().map(|loss| loss.to_string());
+        let all = losses.filter(|loss| loss.starts_with("variables of Portainer's container"));
         all.collect::<Vec<_>>()
     };
     assert_eq!(lost(&world), [""; 0]);
@@ -659,7 +664,7 @@ networks: {lan: {name: lan}}
         "the container name frontend is used by another container of image y",
     ];
     let refusals = world.plan().blockers;
-    let messages: Vec<_> = refusals.iter().map(|one| &*one.message).collect();
+    let messages: Vec<_> = refusals.iter().map(|refusal| &*refusal.message).collect();
     assert_eq!(messages, held);
 }
 
@@ -679,7 +684,7 @@ networks: {lan: {}}
 ";
     let refusals = world(compose).plan().blockers.into_iter();
     assert_eq!(
-        refusals.map(|one| one.message).collect::<Vec<_>>(),
+        refusals.map(|refusal| refusal.message).collect::<Vec<_>>(),
         [
             "port 8080/tcp of b is also published by web",
             "port 8082/tcp of b is also published by web",
@@ -707,7 +712,9 @@ fn b06_a_port_that_a_program_uses_is_a_warning() {
     ] {
         let world = world(&format!("{PLAIN}    ports: ['{ports}']\n"));
         let (warnings, said) = (world.plan().warnings, "port 18700/tcp is used by a program");
-        let found = warnings.iter().any(|one| one.message.contains(said));
+        let found = warnings
+            .iter()
+            .any(|warning| warning.message.contains(said));
         assert_eq!(found, is_warned, "{ports}: {warnings:?}");
     }
 }

@@ -83,7 +83,7 @@ pub fn downtime(services: &[ServicePlan]) -> Vec<String> {
     parts.extend(down(services, is_unknown, seconds, ["may be", "may be"]));
     let removed = services
         .iter()
-        .filter(|one| matches!(one.fate, Fate::Removed(_)));
+        .filter(|service| matches!(service.fate, Fate::Removed(_)));
     let removed: Vec<&str> = removed.map(|one| one.service.as_str()).collect();
     parts.extend(said(&removed, "is removed"));
     parts
@@ -144,7 +144,7 @@ impl Plan {
             let is_stopped = service.stop_grace.is_none() && !service.containers.is_empty();
             is_touched && (self.is_stopped || is_stopped)
         });
-        let stopped: Vec<&str> = stopped.map(|one| one.service.as_str()).collect();
+        let stopped: Vec<&str> = stopped.map(|service| service.service.as_str()).collect();
         let mut parts = downtime(&self.services);
         parts.extend(if self.is_stopped {
             (!stopped.is_empty()).then(|| format!("Portainer starts {}", listed(&stopped)))
@@ -154,10 +154,13 @@ impl Plan {
         parts.extend(
             self.changes
                 .iter()
-                .filter_map(|one| one.removed(&self.services)),
+                .filter_map(|change| change.removed(&self.services)),
         );
         parts.extend(told_losses(self.losses.len()));
-        let has_containers = self.services.iter().any(|one| !one.containers.is_empty());
+        let has_containers = self
+            .services
+            .iter()
+            .any(|service| !service.containers.is_empty());
         let again = "its last adoption failed: if this one does, every container is down until it is restored";
         let is_again = has_containers && self.failed_before();
         parts.extend(is_again.then(|| again.to_owned()));

@@ -102,7 +102,7 @@ impl PortainerReader {
         }
         let mut alone = grants
             .iter()
-            .filter(|one| matches!(one, Grant::Public | Grant::Admins));
+            .filter(|grant| matches!(grant, Grant::Public | Grant::Admins));
         if let Some(one) = alone.next().filter(|_| grants.len() > 1) {
             let flag = one.as_flag();
             return Err(anyhow!("--access {flag} excludes every other --access"));

@@ -47,10 +47,10 @@ fn environments(list: &Value) -> Result<Vec<NamedEnvironment>> {
         let kind = one.get("Type").and_then(Value::as_i64);
         !kind.is_some_and(|kind| WITHOUT_ENGINE.contains(&kind))
     };
-    let listed = list.iter().filter(has_engine).map(|one| {
+    let listed = list.iter().filter(has_engine).map(|environment| {
         Ok(NamedEnvironment {
-            id: wire::field(one, "Id", "an integer")?,
-            name: wire::field(one, "Name", "text")?,
+            id: wire::field(environment, "Id", "an integer")?,
+            name: wire::field(environment, "Name", "text")?,
         })
     });
     listed.collect()

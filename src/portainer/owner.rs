@@ -110,7 +110,7 @@ fn users_at(file: &str, address: SocketAddr, listen: bool) -> io::Result<BTreeSe
             break;
         }
         let here = socket.filter(|one| one.receives(address));
-        users.extend(here.map(|one| one.user));
+        users.extend(here.map(|user| user.user));
     }
     Ok(users)
 }
@@ -176,7 +176,10 @@ fn is_here(address: SocketAddr) -> bool {
 impl BaseUrl {
     /// The owners of each address of this host that the URL's host name has; `None` for an owner that is unknown.
     pub fn owners(&self) -> Vec<(SocketAddr, Option<Owners>)> {
-        let here = self.addresses().into_iter().filter(|one| is_here(*one));
+        let here = self
+            .addresses()
+            .into_iter()
+            .filter(|address| is_here(*address));
         here.map(|address| (address, Owners::of(address).ok()))
             .collect()
     }

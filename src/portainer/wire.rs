@@ -407,7 +407,7 @@ mod tests {
         let listed = all_records(response(list), 1).expect("a list");
         let shown = listed
             .iter()
-            .map(|one| (one.name.as_str(), one.record.is_ok()));
+            .map(|container| (container.name.as_str(), container.record.is_ok()));
         assert_eq!(shown.collect::<Vec<_>>(), [("a", true), ("b", false)]);
         assert!(all_records(response(b"{}"), 1).is_err());
     }

@@ -219,9 +219,9 @@ impl Drafting<'_> {
             own.pop();
         }
         // A variable without a value is one that was not set.
-        let pairs = own.iter().map(|one| match one.split_once('=') {
+        let pairs = own.iter().map(|pair| match pair.split_once('=') {
             Some((name, value)) => (name, Some(value)),
-            None => (*one, None),
+            None => (*pair, None),
         });
         self.set("environment", json!(pairs.collect::<BTreeMap<_, _>>()));
         let driver = self.one.text("/HostConfig/LogConfig/Type");

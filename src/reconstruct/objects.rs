@@ -123,7 +123,7 @@ impl Objects {
     /// Whether no definition of the network has the hash of its label.
     pub(super) fn is_unlike(&self, network: &str) -> bool {
         let network = self.networks.get(network);
-        network.is_some_and(|one| one.at > 0 && one.at + 1 == one.definitions.len())
+        network.is_some_and(|object| object.at > 0 && object.at + 1 == object.definitions.len())
     }
 
     /// The definitions with keys that `uses` accepts.

@@ -97,7 +97,7 @@ impl AllReport {
     /// That of a plan, for all stacks together: 1 if one is blocked, 3 if one loses something.
     pub fn exit_code(&self) -> u8 {
         let mut stacks = self.stacks.iter();
-        if stacks.any(|one| one.result == StackResult::Blocked) {
+        if stacks.any(|stack| stack.result == StackResult::Blocked) {
             return 1;
         }
         if self.to_adopt().any(|one| one.before.adopt.loses()) {

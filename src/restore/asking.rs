@@ -20,16 +20,18 @@ impl Restoration<'_, '_, '_> {
         let containers = saved(self.snapshot());
         let (removed, possible) = self.removed(planned);
         let old = |one: &Inspected| containers.iter().find(|old| old.name() == one.name());
-        let (recreated, gone): (Vec<Inspected>, Vec<_>) =
-            removed.iter().partition(|one| old(one).is_some());
-        let (stopped, recreated): (Vec<Inspected>, Vec<_>) = recreated
-            .into_iter()
-            .partition(|one| one.is_running() && old(one).is_some_and(|old| !old.is_running()));
+        let (recreated, gone): (Vec<Inspected>, Vec<_>) = removed
+            .iter()
+            .partition(|container| old(container).is_some());
+        let (stopped, recreated): (Vec<Inspected>, Vec<_>) =
+            recreated.into_iter().partition(|container| {
+                container.is_running() && old(container).is_some_and(|old| !old.is_running())
+            });
         let stopped_since =
             |one: &&Inspected| !one.is_running() && old(one).is_some_and(|old| old.is_running());
         let started: Vec<Inspected> = recreated.iter().filter(stopped_since).copied().collect();
         let created = plan.create.iter().map(|&index| containers[index]);
-        let created = created.filter(|one| named(existing, one.name()).is_none());
+        let created = created.filter(|container| named(existing, container.name()).is_none());
         let created: Vec<Inspected> = created.collect();
         // Portainer removes or recreates them, or may do so.
         let is_moved = step.replaces_containers() && !planned.keeps;
@@ -37,24 +39,32 @@ impl Restoration<'_, '_, '_> {
             let mut of: Vec<&String> = plan.changing.keys().collect();
             of.retain(|name| plan.changing[*name].contains(&change) && !is_moved);
             let named = of.into_iter().filter_map(|name| named(existing, name));
-            named.map(|one| self.called(one)).collect()
+            named.map(|container| self.called(container)).collect()
         };
         let names = |all: &[Inspected<'_>]| -> Vec<String> {
-            all.iter().map(|one| self.called(*one)).collect()
+            all.iter()
+                .map(|container| self.called(*container))
+                .collect()
         };
         // Portainer's `down` ends when the last container has stopped.
         let waits = step.removes_containers(self.snapshot());
-        let others = gone.iter().filter(|one| waits && one.is_running());
+        let others = gone
+            .iter()
+            .filter(|container| waits && container.is_running());
         let others = others.map(|one| one.stop_grace().unwrap_or(10)).max();
         let down = down(&recreated, &containers, &plan.dependencies, others);
         let deploys = step.deploys(self.snapshot());
-        let ended = containers.iter().filter(|one| deploys && !one.is_running());
+        let ended = containers
+            .iter()
+            .filter(|container| deploys && !container.is_running());
         let again: Vec<String> = ended.map(|one| self.called(*one)).collect();
         let mut kept = own(self.snapshot(), existing);
-        kept.retain(|one| !plan.removes(*one) && !plan.changing.contains_key(one.name()));
+        kept.retain(|container| {
+            !plan.removes(*container) && !plan.changing.contains_key(container.name())
+        });
         let same = kept
             .iter()
-            .filter(|one| !self.has_lost_memory(**one))
+            .filter(|container| !self.has_lost_memory(**container))
             .count();
         let matching = (!step.replaces_containers() && same > 0).then(|| matching(same));
         kept.retain(|_| planned.keeps);
@@ -103,7 +113,8 @@ impl Restoration<'_, '_, '_> {
             gaps.any(|gap| name == format!("{project}{gap}{service}{gap}1"))
         });
         let all = saved(snapshot).into_iter();
-        let of_service = all.filter(|one| one.compose_label(&snapshot.tool, "service") == service);
+        let of_service =
+            all.filter(|container| container.compose_label(&snapshot.tool, "service") == service);
         let is_only = of_service.count() < 2;
         service
             .filter(|_| is_usual && is_only)
@@ -120,7 +131,7 @@ impl Restoration<'_, '_, '_> {
         let removes_all = step.removes_containers(self.snapshot());
         let own = own(self.snapshot(), &planned.existing).into_iter();
         let (plan, replaces) = (&planned.containers, step.replaces_containers());
-        own.filter(|one| (replaces && !planned.keeps) || plan.removes(*one))
+        own.filter(|container| (replaces && !planned.keeps) || plan.removes(*container))
             .partition(|one| removes_all || plan.removes(*one))
     }
 
@@ -134,7 +145,7 @@ impl Restoration<'_, '_, '_> {
             Cause::Unfinished => format!("roll back {name} first"),
         };
         let mut changes = planned.containers.changing.values().flatten();
-        let stops = changes.any(|one| matches!(one, StateChange::Stop | StateChange::Pause));
+        let stops = changes.any(|change| matches!(change, StateChange::Stop | StateChange::Pause));
         let step = &planned.record;
         let sends = step.record().is_some() && step.replaces_containers();
         // Nothing runs after it.
@@ -158,11 +169,11 @@ fn down(
     others: Option<u32>,
 ) -> String {
     let grace = |name: &str| {
-        let mut running = recreated.iter().filter(|one| one.is_running());
+        let mut running = recreated.iter().filter(|container| container.is_running());
         let found = running.find(|one| one.name() == name);
         found.map_or(0, |one| one.stop_grace().unwrap_or(10))
     };
-    if !recreated.iter().any(|one| one.is_running()) {
+    if !recreated.iter().any(|container| container.is_running()) {
         return String::new();
     }
     let mut until_stopped = vec![0; saved.len()];

@@ -59,11 +59,13 @@ impl Restoration<'_, '_, '_> {
         let (record, plan) = (&planned.record, &planned.containers);
         let (snapshot, now) = (self.snapshot(), planned.existing.iter().map(Inspected));
         // They are never removed.
-        let names_in_use = now.filter(|one| is_stranger(snapshot, *one)).map(|one| {
-            let (name, owner) = (one.name(), owner(one.label(&snapshot.label("project"))));
-            let what = format!("the name {name} is used by a container {owner}");
-            Finding::new(what, "rename or remove that container")
-        });
+        let names_in_use = now
+            .filter(|container| is_stranger(snapshot, *container))
+            .map(|one| {
+                let (name, owner) = (one.name(), owner(one.label(&snapshot.label("project"))));
+                let what = format!("the name {name} is used by a container {owner}");
+                Finding::new(what, "rename or remove that container")
+            });
         let mut problems: Vec<Finding> = names_in_use.collect();
         if let RecordStep::OutOfReach(rights) = record
             && self.restore.cause != Cause::Failure
@@ -152,7 +154,7 @@ impl Restoration<'_, '_, '_> {
         let needed = needed_healthy(sent(contents));
         let label = snapshot.label("service");
         let is_needed = |one: &Inspected| one.label(&label).is_some_and(|one| needed.contains(one));
-        let unhealthy = containers.filter(|one| one.health() == Some("unhealthy"));
+        let unhealthy = containers.filter(|container| container.health() == Some("unhealthy"));
         let names: Vec<&str> = unhealthy.filter(is_needed).map(Inspected::name).collect();
         said(&names, "is unhealthy").filter(|_| step.deploys(snapshot))
     }
@@ -180,7 +182,7 @@ impl Restoration<'_, '_, '_> {
         let found = self.run.engine.inspect_volumes(&names)?;
         let saved = self.snapshot().volumes.known().into_iter().flatten();
         // A saved one that is missing is a problem already.
-        let all = found.iter().chain(saved).map(|one| text(one, "Name"));
+        let all = found.iter().chain(saved).map(|volume| text(volume, "Name"));
         let known: BTreeSet<&str> = all.collect();
         names.retain(|name| !known.contains(name.as_str()));
         Ok(names)
@@ -189,7 +191,9 @@ impl Restoration<'_, '_, '_> {
     fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Finding>> {
         let own = own(self.snapshot(), existing);
         let mut others = self.run.engine.list_all()?;
-        others.retain(|other| other.is_running() && own.iter().all(|one| one.id() != other.id));
+        others.retain(|other| {
+            other.is_running() && own.iter().all(|container| container.id() != other.id)
+        });
         let mut problems = Vec::new();
         for container in recreated.iter().filter(|container| container.is_running()) {
             for (address, port, protocol) in container.fixed_ports() {
@@ -230,7 +234,11 @@ impl Needs<'_, '_> {
         let mut problems = self.missing_images(recreated)?;
         problems.extend(self.missing_networks(recreated)?);
         problems.extend(self.taken_addresses(started)?);
-        problems.extend(recreated.iter().flat_map(|one| missing_paths(*one)));
+        problems.extend(
+            recreated
+                .iter()
+                .flat_map(|container| missing_paths(*container)),
+        );
         problems.extend(self.missing_partners(recreated)?);
         Ok(problems)
     }
@@ -239,7 +247,7 @@ impl Needs<'_, '_> {
     fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Finding>> {
         let is_found = |one: &Inspected| matches!(self.images.get(one.image_id()), Some(Some(_)));
         let mut recreated = recreated.to_vec();
-        recreated.retain(|one| !is_found(one));
+        recreated.retain(|container| !is_found(container));
         let found = in_parallel(&recreated, |container| image_of(self.engine, *container));
         let mut problems = Vec::new();
         for (container, image) in recreated.iter().zip(found) {
@@ -265,7 +273,9 @@ impl Needs<'_, '_> {
             .map(|(name, _)| name.as_str())
             .filter(|name| !matches!(*name, "bridge" | "host" | "none"))
             .collect();
-        let with_address = recreated.iter().flat_map(|one| one.fixed_addresses());
+        let with_address = recreated
+            .iter()
+            .flat_map(|container| container.fixed_addresses());
         let fixed: BTreeSet<&str> = with_address.map(|(network, _)| network).collect();
         let mut problems = Vec::new();
         for name in names {
@@ -315,7 +325,7 @@ impl Needs<'_, '_> {
             };
             let mut users = network["Containers"].as_object().into_iter().flatten();
             let other = users.find(|(id, endpoint)| {
-                has(endpoint, address) && own.iter().all(|one| one.id() != *id)
+                has(endpoint, address) && own.iter().all(|container| container.id() != *id)
             });
             let needs = format!("{container} needs the address {address}");
             if !subnets(network).any(|subnet| has_address(subnet, address)) {

@@ -78,7 +78,11 @@ pub(super) fn unsaved(container: Inspected, snapshot: &Snapshot) -> LayerFiles {
         layer.unsaved.clone()
     } else {
         // Older versions saved only the names.
-        let paths: Vec<&str> = changes.listed.iter().map(|one| one.path.as_str()).collect();
+        let paths: Vec<&str> = changes
+            .listed
+            .iter()
+            .map(|file| file.path.as_str())
+            .collect();
         let files = container.own_files(&paths, &[]).into_iter();
         files.map(str::to_owned).collect()
     };
@@ -197,7 +201,11 @@ fn missing(layer: &Layer, changes: &Changes) -> LayerFiles {
     if changes.total > changes.listed.len() {
         return LayerFiles::default();
     }
-    let now: BTreeSet<&str> = changes.listed.iter().map(|one| one.path.as_str()).collect();
+    let now: BTreeSet<&str> = changes
+        .listed
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
     let saved = layer.files().into_keys();
     saved.filter(|path| !now.contains(path.as_str())).collect()
 }

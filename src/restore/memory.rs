@@ -30,17 +30,17 @@ impl Restoration<'_, '_, '_> {
         stopped.extend(own.filter(stops));
         let certain = stopped.len();
         stopped.extend(possible);
-        let volumes = stopped.iter().flat_map(|one| one.volumes());
+        let volumes = stopped.iter().flat_map(|container| container.volumes());
         let volumes: BTreeSet<&str> = volumes.map(|(name, _)| name).collect();
         let volumes = self.run.engine.inspect_volumes(volumes)?;
         let changes: Vec<Changes> = (stopped.iter())
-            .map(|one| look_into_memory(*one, &volumes))
+            .map(|container| look_into_memory(*container, &volumes))
             .collect();
-        if changes.iter().all(|one| *one == Changes::default()) {
+        if changes.iter().all(|change| *change == Changes::default()) {
             return Ok(Vec::new());
         }
         let mut others = self.run.engine.list_all()?;
-        others.retain(|other| stopped.iter().all(|one| one.id() != other.id));
+        others.retain(|other| stopped.iter().all(|container| container.id() != other.id));
         let others: Vec<&Container> = others.iter().collect();
         let mut told = Vec::new();
         for (at, (container, changes)) in stopped.iter().zip(&changes).enumerate() {
@@ -50,7 +50,7 @@ impl Restoration<'_, '_, '_> {
             let lost = emptied.map(|path| format!("the files in memory at {path} {are} lost"));
             told.extend(lost.map(|what| Finding::of_stack(&what).on(name)));
         }
-        let unseen = changes.into_iter().flat_map(|one| one.unseen_memory);
+        let unseen = changes.into_iter().flat_map(|change| change.unseen_memory);
         told.extend(unseen_memory(&unseen.collect()));
         Ok(told)
     }
@@ -70,9 +70,11 @@ impl Restoration<'_, '_, '_> {
             return Ok(Vec::new());
         }
         let mut others = self.run.engine.list_all()?;
-        others.retain(|one| {
-            kept.iter().any(|old| old.id() == one.id)
-                || existing.iter().all(|now| Inspected(now).id() != one.id)
+        others.retain(|container| {
+            kept.iter().any(|old| old.id() == container.id)
+                || existing
+                    .iter()
+                    .all(|now| Inspected(now).id() != container.id)
         });
         let others: Vec<&Container> = others.iter().collect();
         let (mut lost, mut unseen) = (Vec::new(), Vec::new());

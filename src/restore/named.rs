@@ -61,7 +61,7 @@ pub(super) fn needed_healthy(sent: Sent) -> BTreeSet<String> {
 pub(super) fn shared_namespaces(sent: Sent, service: &str) -> BTreeMap<&'static str, String> {
     let document = document(sent);
     let services = services(&document).into_iter();
-    let found = services.filter(|one| one.name == service);
+    let found = services.filter(|other| other.name == service);
     let modes = found.flat_map(|service| shared_modes(move |key| service.node.get(key)?.as_str()));
     modes
         .map(|(field, mode)| (field, mode.to_owned()))

@@ -18,7 +18,9 @@ pub(super) fn repaired(
     texts: &[Sent],
 ) -> Result<Vec<Value>> {
     let is_gone = |id: &str| -> Result<bool> {
-        let is_saved = saved.iter().any(|one| Inspected(one).id() == id);
+        let is_saved = saved
+            .iter()
+            .any(|container| Inspected(container).id() == id);
         Ok(!is_saved && engine.inspect_containers([id])?.is_empty())
     };
     let mut repaired = saved.to_vec();

@@ -46,11 +46,11 @@ impl Restoration<'_, '_, '_> {
         for wanted in self.saved_networks() {
             let name = text(wanted, "Name");
             let Some(now) = now.get(name) else { continue };
-            let is_own = |project: &str| projects.iter().any(|one| one == project);
+            let is_own = |project: &str| projects.iter().any(|other| other == project);
             // Somebody may have created it again by hand.
             let of_stack = now["Labels"][&label].as_str().is_none_or(is_own);
             let mut users = now["Containers"].as_object().into_iter().flatten();
-            let is_shared = users.any(|(id, _)| own.iter().all(|one| one.id() != id));
+            let is_shared = users.any(|(id, _)| own.iter().all(|container| container.id() != id));
             if network_differences(wanted, now).is_empty() || !of_stack || is_shared {
                 continue;
             }
@@ -100,8 +100,8 @@ impl Restoration<'_, '_, '_> {
         let engine = self.run.engine;
         let networks = self.existing_networks()?;
         let mut stopped = engine.list_all()?;
-        stopped.retain(|one| !one.is_running());
-        let ids = stopped.into_iter().map(|one| one.id);
+        stopped.retain(|container| !container.is_running());
+        let ids = stopped.into_iter().map(|container| container.id);
         for found in &engine.inspect_containers(ids)? {
             let container = Inspected(found);
             if !is_stranger(self.snapshot(), container) {
@@ -178,7 +178,7 @@ pub(super) fn existing_networks(
     engine: &EngineReader,
     saved: &[Value],
 ) -> Result<BTreeMap<String, Value>> {
-    let names = saved.iter().map(|one| text(one, "Name"));
+    let names = saved.iter().map(|network| text(network, "Name"));
     let found = engine.inspect_networks(names)?.into_iter();
     Ok(found
         .map(|network| (text(&network, "Name").to_owned(), network))

@@ -146,7 +146,7 @@ impl Restoration<'_, '_, '_> {
         let records = portainer.records(self.endpoint, name, &portainer_name(name))?;
         let mut others = records
             .iter()
-            .filter(|one| one.endpoint_id != self.endpoint);
+            .filter(|record| record.endpoint_id != self.endpoint);
         let Some(other) = others.next() else {
             return Ok(None);
         };

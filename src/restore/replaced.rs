@@ -112,8 +112,8 @@ impl Restoration<'_, '_, '_> {
         let now = own(self.snapshot(), existing).into_iter();
         let gone = self.gone(existing).into_iter();
         let touched: Vec<_> = now
-            .filter_map(|one| Some((one, touch(one)?)))
-            .chain(gone.map(|one| (one, Touch::Gone)))
+            .filter_map(|container| Some((container, touch(container)?)))
+            .chain(gone.map(|container| (container, Touch::Gone)))
             .collect();
         let (restore, tool) = (self.restore, &self.snapshot().tool);
         let found = foreign_of(self.run.engine, &touched, tool, restore.name);
@@ -284,7 +284,7 @@ fn carried(step: &RecordStep) -> Vec<Finding> {
     };
     let stays =
         |carried: &&Carried| **carried == Carried::Access && matches!(step, RecordStep::Update(..));
-    let lost = record.carries.iter().filter(|one| !stays(one));
+    let lost = record.carries.iter().filter(|carried| !stays(carried));
     let said = |carried| format!("lost: {}", Finding::of_carried(carried).message);
     lost.map(|carried| Finding::of_stack(&said(carried)))
         .collect()

@@ -89,7 +89,10 @@ fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Findin
         let names = left_out.join(", ");
         return Err(vec![Finding::without_effect(&names)]);
     }
-    let kept = stored.variables.iter().filter(|one| !has_no_effect(one));
+    let kept = stored
+        .variables
+        .iter()
+        .filter(|variable| !has_no_effect(variable));
     Ok((kept.cloned().collect(), left_out))
 }
 

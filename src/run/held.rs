@@ -87,7 +87,10 @@ fn holder(container: Inspected, project: &str) -> Value {
         .collect();
     // The image may declare a volume where the container mounts something else. The engine would create another one there.
     for (target, _) in container.fields("/Config/Volumes") {
-        if !mounts.iter().any(|one| one["Target"] == target.as_str()) {
+        if !mounts
+            .iter()
+            .any(|mount| mount["Target"] == target.as_str())
+        {
             mounts.push(json!({ "Type": "tmpfs", "Target": target }));
         }
     }

@@ -112,7 +112,10 @@ impl Run<'_> {
             }
             // They come before the rights of the stack (M23).
             let containers = self.containers(&name.portainer_name())?;
-            let ids: Vec<&str> = containers.iter().map(|one| one.id.as_str()).collect();
+            let ids: Vec<&str> = containers
+                .iter()
+                .map(|container| container.id.as_str())
+                .collect();
             let own = self.portainer.own_controls(endpoint, &ids)?;
             for (control, _) in own.values() {
                 self.changes.remove_control(*control)?;

@@ -61,7 +61,7 @@ impl Run<'_> {
     fn set_open(&mut self, entries: &[Unanswered]) {
         let known = std::mem::take(&mut self.open);
         let open = entries.iter().map(|entry| {
-            let known = known.iter().find(|one| one.entry == *entry);
+            let known = known.iter().find(|request| request.entry == *entry);
             Open {
                 is_own: known.is_some_and(|one| one.is_own),
                 accepted: known.is_some_and(|one| one.accepted),
@@ -168,7 +168,7 @@ impl Run<'_> {
             }
             // Portainer itself reports the end of these deployments (N01).
             let records = look.records.iter().flatten();
-            for record in records.filter(|one| one.deployment == Deployment::Deploying) {
+            for record in records.filter(|record| record.deployment == Deployment::Deploying) {
                 self.portainer.wait_for_deployment(&record.id)?;
             }
             last = Some(look);
@@ -202,7 +202,7 @@ impl Run<'_> {
                 Some(records.context(undetermined)?.concat())
             }
         };
-        let stacks = requests.iter().map(|one| &*one.stack);
+        let stacks = requests.iter().map(|request| &*request.stack);
         let projects: BTreeSet<String> = stacks.flat_map(projects_of).collect();
         let listed = projects.iter().map(|project| self.engine.list(project));
         let containers = listed.collect::<Result<Vec<_>>>();
@@ -223,8 +223,9 @@ impl Run<'_> {
         let base_url = &self.setup.base_url;
         let port = base_url.is_this_host().then(|| base_url.port());
         let all = self.engine.list_all().unwrap_or_default().into_iter();
-        let running =
-            all.filter(|one| one.state == "running" && one.runs_portainer(port).is_some());
+        let running = all.filter(|container| {
+            container.state == "running" && container.runs_portainer(port).is_some()
+        });
         asked(running.collect(), port)
     }
 
@@ -244,7 +245,9 @@ impl Run<'_> {
     fn quiet_period(&self, look: &Look) -> Duration {
         let ids = look.containers.iter().map(|(id, _)| id);
         let inspected = self.engine.inspect_containers(ids).unwrap_or_default();
-        let graces = inspected.iter().map(|one| Inspected(one).stop_grace());
+        let graces = inspected
+            .iter()
+            .map(|container| Inspected(container).stop_grace());
         let longest = Duration::from_secs(graces.max().flatten().unwrap_or_default().into());
         QUIET.max(longest + AFTER_GRACE)
     }
@@ -278,10 +281,10 @@ fn is_over(requests: &[SentRequest], look: &Look, base_url: &str) -> bool {
         // (N01), which is not busy here.
         RequestKind::Create => records
             .iter()
-            .any(|one| one.endpoint_id == request.endpoint),
+            .any(|record| record.endpoint_id == request.endpoint),
         RequestKind::Delete => records
             .iter()
-            .all(|one| request.record.as_ref() != Some(&one.id)),
+            .all(|record| request.record.as_ref() != Some(&record.id)),
         RequestKind::Update | RequestKind::Stop => false,
     }
 }

@@ -152,7 +152,7 @@ impl Run<'_> {
         let containers = Known::from_result(match (seen.containers, of.containers) {
             (Some(seen), _) => Ok(seen),
             (None, Some(containers)) => {
-                engine.inspect_containers(containers.iter().map(|one| &one.id))
+                engine.inspect_containers(containers.iter().map(|container| &container.id))
             }
             (None, None) => Err(anyhow!("failed to list the containers")),
         });
@@ -171,7 +171,7 @@ impl Run<'_> {
                 inactive: Some(standing.inactive),
                 failed: matches!(record.deployment, Deployment::Failed(_)),
                 access: Some(standing.access),
-                git: standing.git.map(|one| json!(one)),
+                git: standing.git.map(|repository| json!(repository)),
             })
         });
         let volumes = Known::from_result(self.volumes(project, inspected));
@@ -226,7 +226,9 @@ impl Run<'_> {
     fn volumes(&self, stack: &str, containers: &[Value]) -> Result<Vec<Value>> {
         let mut volumes = of_projects(stack, |project| self.engine.volumes(project))?;
         let known: BTreeSet<&str> = volumes.iter().filter_map(|v| v["Name"].as_str()).collect();
-        let mounted = containers.iter().flat_map(|one| Inspected(one).volumes());
+        let mounted = containers
+            .iter()
+            .flat_map(|container| Inspected(container).volumes());
         let mounted: BTreeSet<&str> = mounted.map(|(name, _)| name).collect();
         let others = mounted.difference(&known).copied();
         let others = self.engine.inspect_volumes(others)?;

@@ -34,7 +34,9 @@ impl Store {
 
     /// The newest whole snapshot that is such a one and in which a container ran.
     pub fn last_that_ran(&self, is: impl Fn(&Snapshot) -> bool) -> Result<Option<Saved>> {
-        self.newest(|one| one.is_default_of_restore() && one.has_running() && is(one))
+        self.newest(|snapshot| {
+            snapshot.is_default_of_restore() && snapshot.has_running() && is(snapshot)
+        })
     }
 
     /// The newest snapshot that `restore` may choose.

@@ -74,7 +74,11 @@ impl Layer {
         read: impl Fn(&str, u64) -> Result<(Vec<u8>, bool)>,
     ) -> Self {
         let mut layer = Self::default();
-        let paths: Vec<&str> = changes.listed.iter().map(|one| one.path.as_str()).collect();
+        let paths: Vec<&str> = changes
+            .listed
+            .iter()
+            .map(|change| change.path.as_str())
+            .collect();
         let leaves: BTreeSet<&str> = container.own_files(&paths, &[]).into_iter().collect();
         let mut left = MOST_BYTES;
         let mut done = BTreeSet::new();

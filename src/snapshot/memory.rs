@@ -44,7 +44,11 @@ impl<'a> Inspected<'a> {
         for (name, target) in self.volumes() {
             let mounts =
                 |one: &&Container| one.mounts.iter().any(|at| at.name.as_deref() == Some(name));
-            if others.iter().filter(|one| one.is_running()).any(mounts) {
+            if others
+                .iter()
+                .filter(|container| container.is_running())
+                .any(mounts)
+            {
                 held.insert(target);
             }
         }

@@ -329,7 +329,9 @@ impl Store {
         let volumes = newest
             .iter()
             .filter_map(|saved| saved.snapshot.volumes.known());
-        let names = volumes.flatten().filter_map(|one| one["Name"].as_str());
+        let names = volumes
+            .flatten()
+            .filter_map(|volume| volume["Name"].as_str());
         Ok(names.map(str::to_owned).collect())
     }
 
@@ -379,7 +381,7 @@ impl Store {
         for id in old {
             let is_in_use = unanswered
                 .iter()
-                .any(|one| one.request.snapshot.as_ref() == Some(id));
+                .any(|request| request.request.snapshot.as_ref() == Some(id));
             if Some(id) != first && id != taken && !is_in_use {
                 // The next run tries again.
                 let _ = fs::remove_file(self.own().join(file_of(id)));

@@ -228,7 +228,7 @@ impl Reading<'_> {
         let dir = base.parent().unwrap_or(dir);
         for document in documents(&text) {
             let all = services(&document);
-            if let Some(extended) = all.iter().find(|one| one.name == extended) {
+            if let Some(extended) = all.iter().find(|service| service.name == extended) {
                 self.service(name, &base, dir, extended, depth + 1)?;
             }
         }
@@ -329,7 +329,7 @@ impl Reading<'_> {
         let written = document.nodes().filter_map(Node::as_str);
         let values = written.map(|text| {
             let all = occurrences(text).into_iter();
-            let values = all.filter_map(|one| self.value(one.name));
+            let values = all.filter_map(|occurrence| self.value(occurrence.name));
             let copied = depth(text).saturating_sub(1).saturating_mul(text.len());
             values.map(|value| value.len()).sum::<usize>() + copied
         });
@@ -339,7 +339,9 @@ impl Reading<'_> {
             .map_or((0, 0), |(written, (_, all))| (written, all));
         let repeated = usize::try_from(all - written).unwrap_or(usize::MAX);
         let services = services(document);
-        let ports = services.iter().filter_map(|one| one.node.get("ports"));
+        let ports = services
+            .iter()
+            .filter_map(|service| service.node.get("ports"));
         let ports = ports.flat_map(Node::items).filter_map(Node::as_str);
         let ports = ports.map(|port| ports_of(port) * PORT);
         let repeated = repeated.saturating_mul(NODE);

@@ -30,7 +30,8 @@ pub(super) fn is_in(containers: &[Container], tool: &str, dir: &Path) -> bool {
 pub(super) fn spelling(containers: &[Container], tool: &str, dir: &Path) -> Option<PathBuf> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let started = in_dir(containers, tool, dir);
-    for from in started.filter_map(|one| one.compose_label(tool, "project.working_dir")) {
+    for from in started.filter_map(|container| container.compose_label(tool, "project.working_dir"))
+    {
         *counts.entry(from).or_default() += 1;
     }
     let most = counts.into_iter().max_by_key(|(_, count)| *count);
@@ -42,8 +43,9 @@ fn in_dir<'c>(
     tool: &str,
     dir: &Path,
 ) -> impl Iterator<Item = &'c Container> {
-    containers.iter().filter(move |one| {
-        one.compose_label(tool, "project.working_dir")
+    containers.iter().filter(move |container| {
+        container
+            .compose_label(tool, "project.working_dir")
             .is_some_and(|from| is_same(Path::new(from), dir))
     })
 }
@@ -57,9 +59,9 @@ pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<
         Some(named.collect::<Vec<_>>())
     };
     let all: BTreeSet<_> = in_dir(containers, tool, dir)
-        .filter_map(|one| {
-            let env = label(one, "project.environment_file").unwrap_or_default();
-            Some((label(one, "project.config_files")?, env))
+        .filter_map(|container| {
+            let env = label(container, "project.environment_file").unwrap_or_default();
+            Some((label(container, "project.config_files")?, env))
         })
         .collect();
     let (mut compose, mut env) = only(all)?;
@@ -116,7 +118,8 @@ pub fn started_dirs<'c>(
     tool: &str,
 ) -> Vec<&'c str> {
     let containers = containers.into_iter();
-    let started = containers.filter_map(|one| one.compose_label(tool, "project.working_dir"));
+    let started =
+        containers.filter_map(|container| container.compose_label(tool, "project.working_dir"));
     let mut dirs: Vec<&str> = Vec::new();
     for dir in started.collect::<BTreeSet<_>>() {
         let is_known = |known: &&str| is_same(Path::new(known), Path::new(dir));
@@ -169,7 +172,7 @@ fn only<T>(items: impl IntoIterator<Item = T>) -> Option<T> {
 /// Whether two paths are the same file or directory, following symbolic links.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| disk::canonicalize(path).ok();
-    one == other || real(one).is_some_and(|one| Some(one) == real(other))
+    one == other || real(one).is_some_and(|path| Some(path) == real(other))
 }
 
 #[cfg(test)]

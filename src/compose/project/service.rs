@@ -190,9 +190,10 @@ impl Sections<'_> {
     pub(super) fn resource(&self, section: &str, key: &str) -> Resource {
         let of = &self.config[section][key];
         let options = &of["driver_opts"];
-        let is_bind = options["o"]
-            .as_str()
-            .is_some_and(|how| how.split(',').any(|one| matches!(one, "bind" | "rbind")));
+        let is_bind = options["o"].as_str().is_some_and(|how| {
+            how.split(',')
+                .any(|option| matches!(option, "bind" | "rbind"))
+        });
         let is_local = of["driver"].as_str().is_none_or(|driver| driver == "local");
         let device = options["device"].as_str().filter(|_| is_bind && is_local);
         let name = of["name"].as_str().filter(|name| !name.is_empty());
@@ -245,8 +246,8 @@ impl Sections<'_> {
             let source = item["source"].as_str().filter(|source| !source.is_empty());
             let target = item["target"].as_str()?;
             let written = written.and_then(|own| own.mounts.get(&clean(target)));
-            let creates = written.map_or(item["bind"]["create_host_path"] == true, |one| {
-                one.creates == Some(true)
+            let creates = written.map_or(item["bind"]["create_host_path"] == true, |mount| {
+                mount.creates == Some(true)
             });
             let is_bind = kind == MountType::Bind;
             let is_volume = kind == MountType::Volume;

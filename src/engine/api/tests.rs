@@ -209,7 +209,7 @@ fn an_image_keeps_the_name_that_the_container_was_created_with() {
         json(200, r#"{"Config":{"Image":"web:1"}}"#)
     });
     let found = fake.engine().list("web").unwrap().into_iter();
-    let images: Vec<_> = found.map(|one| one.image).collect();
+    let images: Vec<_> = found.map(|image| image.image).collect();
     assert_eq!(images, ["web:1", "web:2"]);
 }
 

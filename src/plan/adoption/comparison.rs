@@ -10,7 +10,10 @@ impl Plan {
     /// it. A fate that was shown as unknown covers every other one.
     pub fn worse_than(&self, shown: &Self) -> Vec<String> {
         let is_worse = |fate: &Fate, service: &str| {
-            let mut before = shown.services.iter().filter(|one| one.service == service);
+            let mut before = shown
+                .services
+                .iter()
+                .filter(|other| other.service == service);
             match before.next().map(|one| &one.fate) {
                 Some(Fate::Unknown(_)) => false,
                 Some(before) => fate != before && fate.rank() >= before.rank(),
@@ -31,7 +34,7 @@ impl Plan {
             let new = now
                 .iter()
                 .filter(|loss| !before.contains(&loss.without_files()));
-            worse.extend(new.map(|one| format!("{kind}: {one}")));
+            worse.extend(new.map(|finding| format!("{kind}: {finding}")));
         }
         worse
     }

@@ -114,7 +114,10 @@ pub fn runs(facts: &Facts, plan: &Plan) -> (Runs, Vec<Finding>) {
         .iter()
         .flat_map(|project| &project.services);
     for service in services {
-        let planned = plan.services.iter().find(|one| one.service == service.name);
+        let planned = plan
+            .services
+            .iter()
+            .find(|other| other.service == service.name);
         let stays = planned.is_some_and(|one| one.fate.is_unchanged());
         let containers: Vec<Inspected> = facts.of_service(&service.name).collect();
         let mut found = ServiceRuns {

@@ -82,10 +82,10 @@ fn unset(facts: &Facts, service: &str, variable: &str) -> Vec<String> {
     let names = values.flat_map(|value| {
         occurrences(value)
             .into_iter()
-            .map(|one| one.name.to_owned())
+            .map(|occurrence| occurrence.name.to_owned())
     });
     names
-        .filter(|name| env.iter().all(|one| one.name != *name))
+        .filter(|name| env.iter().all(|variable| variable.name != *name))
         .collect()
 }
 
@@ -93,10 +93,10 @@ fn unset(facts: &Facts, service: &str, variable: &str) -> Vec<String> {
 fn written<'a>(facts: &Facts<'a>, service: &str, variable: &str) -> Option<Vec<&'a str>> {
     let document = facts.source.document.as_ref()?;
     let mut services = services(document).into_iter();
-    let found = services.find(|one| one.name == service)?;
+    let found = services.find(|other| other.name == service)?;
     let variables = found.environment().into_iter();
-    let of = variables.filter(|one| one.name == variable);
-    (facts.files.len() == 1).then(|| of.filter_map(|one| one.value).collect())
+    let of = variables.filter(|entry| entry.name == variable);
+    (facts.files.len() == 1).then(|| of.filter_map(|entry| entry.value).collect())
 }
 
 /// The command that starts the files of a stack by hand.

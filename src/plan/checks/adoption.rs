@@ -69,7 +69,7 @@ impl<'f> Blocking<'_, 'f> {
     /// The directories in which containers were started.
     fn dirs(&self) -> impl Iterator<Item = &'f str> {
         self.containers()
-            .filter_map(|one| self.facts.label(one, "project.working_dir"))
+            .filter_map(|container| self.facts.label(container, "project.working_dir"))
     }
 
     fn is_here(&self, dir: &str) -> bool {
@@ -120,7 +120,9 @@ impl<'f> Blocking<'_, 'f> {
         }
         let Facts { name, dir, .. } = *self.facts;
         for (project, containers) in self.facts.others_from_here() {
-            let names = containers.iter().map(|one| one.name().to_owned());
+            let names = containers
+                .iter()
+                .map(|container| container.name().to_owned());
             let what = format!("containers of {dir} belong to project {project}, not to {name}");
             let hint = format!("adopt them under that name: {}", command(project, dir));
             let blocker = Finding::new(what, hint).details(names);
@@ -313,13 +315,13 @@ impl<'f> Blocking<'_, 'f> {
         let (mut undefined, mut is_inactive) = (Vec::new(), false);
         let orphans: Vec<String> = self
             .containers()
-            .filter(|one| one.is_running())
-            .filter_map(|one| {
-                let name = one.name();
-                let Some(service) = self.facts.label(one, "service") else {
+            .filter(|container| container.is_running())
+            .filter_map(|container| {
+                let name = container.name();
+                let Some(service) = self.facts.label(container, "service") else {
                     return Some(format!("{name} has no label with the name of its service"));
                 };
-                if one.is_one_off(self.facts.tool) {
+                if container.is_one_off(self.facts.tool) {
                     let tool = self.facts.tool;
                     return Some(format!("{name} was started by `{tool} compose run`"));
                 }
@@ -338,7 +340,9 @@ impl<'f> Blocking<'_, 'f> {
                     {
                         None
                     }
-                    (false, false) if self.only_in_portainer.iter().any(|one| one == service) => {
+                    (false, false)
+                        if self.only_in_portainer.iter().any(|other| other == service) =>
+                    {
                         None
                     }
                     (false, false) => {
@@ -430,7 +434,7 @@ impl<'f> Blocking<'_, 'f> {
         let hint = format!("unpause them first: {tool} unpause {}", paused.join(" "));
         let blocker = Finding::about(paused, what, hint);
         self.blockers
-            .extend(blocker.map(|one| one.short("paused containers")));
+            .extend(blocker.map(|blocker| blocker.short("paused containers")));
         let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
         let what = "containers are being removed";
         self.blockers.extend(Finding::about(removed, what, hint));
@@ -439,7 +443,7 @@ impl<'f> Blocking<'_, 'f> {
         let hint = format!("fix the reason, then start them: {tool} start {start}");
         let blocker = Finding::about(failed, what, hint);
         self.blockers
-            .extend(blocker.map(|one| one.short("last start failed")));
+            .extend(blocker.map(|blocker| blocker.short("last start failed")));
         if !ended.is_empty() {
             let (what, short) = if has_failed {
                 ("stopped services would be started", "would be started")

@@ -74,11 +74,11 @@ impl Plan {
         let (condition, required) = (awaited.condition, awaited.required);
         let (own, name) = (&service.name, &dependency.name);
         let mut services = self.services.iter();
-        let planned = services.find(|one| one.service == dependency.name);
-        let found = planned.map(|one| inspected(facts, &one.containers));
+        let planned = services.find(|service| service.service == dependency.name);
+        let found = planned.map(|service| inspected(facts, &service.containers));
         let containers = found.unwrap_or_default();
         let is_new = containers.is_empty()
-            || planned.is_some_and(|one| matches!(one.fate, Fate::Recreated(_)));
+            || planned.is_some_and(|service| matches!(service.fate, Fate::Recreated(_)));
         let (until, fails) = match condition {
             Condition::Completed => ("succeeds", "fails"),
             Condition::Started | Condition::Healthy => ("is healthy", "does not become healthy"),
@@ -150,8 +150,8 @@ impl Plan {
 pub fn doubts(facts: &Facts, project: &Project) -> Vec<String> {
     let mut doubts = Vec::new();
     for service in &project.services {
-        doubts.extend(facts.of_service(&service.name).filter_map(|one| {
-            let (name, why) = (one.name(), one.start_error()?);
+        doubts.extend(facts.of_service(&service.name).filter_map(|container| {
+            let (name, why) = (container.name(), container.start_error()?);
             Some(format!(
                 "the deployment may fail: {name} failed to start the last time: {why}"
             ))

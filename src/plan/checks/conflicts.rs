@@ -119,7 +119,8 @@ fn twice(all: &[(&Service, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -> V
 /// The paused containers that Portainer adopts: Compose cannot start them, and the failed create removes the stack (M06).
 pub fn paused(facts: &Facts) -> Vec<String> {
     let containers = facts.before.inspected();
-    let paused = containers.filter(|one| one.is_paused() && facts.is_adopted(*one));
+    let paused =
+        containers.filter(|container| container.is_paused() && facts.is_adopted(*container));
     paused.map(|one| one.name().to_owned()).collect()
 }
 

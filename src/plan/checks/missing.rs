@@ -312,7 +312,7 @@ impl FileChecks<'_, '_> {
         let networks = service
             .networks
             .values()
-            .filter_map(|one| one.network.as_ref());
+            .filter_map(|endpoint| endpoint.network.as_ref());
         for network in networks {
             let Some(known) = &self.facts.before.details.networks else {
                 continue;

@@ -14,7 +14,10 @@ use crate::{finding::Finding, plan::Facts, rewrite::portainer::SET_BY_PORTAINER,
 pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
     let set = &facts.before.details.portainer_env;
     let scalars = document.nodes().filter_map(Node::as_str);
-    let mut names: BTreeSet<&str> = scalars.flat_map(occurrences).map(|one| one.name).collect();
+    let mut names: BTreeSet<&str> = scalars
+        .flat_map(occurrences)
+        .map(|occurrence| occurrence.name)
+        .collect();
     let services = services(document).into_iter();
     for node in services.filter_map(|service| service.node.get("environment")) {
         let unset = node.entries().into_iter();

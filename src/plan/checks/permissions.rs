@@ -78,7 +78,7 @@ pub fn admin_only(facts: &Facts, project: &Project) -> Option<Finding> {
         return None;
     };
     let all = project.services.iter().flat_map(|service| {
-        let used = restricted.iter().filter(|one| uses(service, **one));
+        let used = restricted.iter().filter(|setting| uses(service, **setting));
         used.map(|one| format!("{}: {one}", service.name))
     });
     let what = "only an administrator's API key may deploy parts of the Compose file";
@@ -179,5 +179,9 @@ pub fn portainer(containers: &[Container], port: u16) -> Option<&Container> {
     let mut by_image = containers.iter().filter(is_portainer);
     let only = by_image.next().filter(|_| by_image.next().is_none());
     // A proxy in front of it may publish the port.
-    only.or_else(|| containers.iter().find(|one| one.publishes(port)))
+    only.or_else(|| {
+        containers
+            .iter()
+            .find(|container| container.publishes(port))
+    })
 }

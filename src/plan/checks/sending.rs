@@ -21,7 +21,7 @@ impl Plan {
     ) {
         let refusals = refusals.into_iter();
         self.blockers
-            .extend(refusals.flat_map(|one| one.split(file)));
+            .extend(refusals.flat_map(|refusal| refusal.split(file)));
     }
 
     pub(in crate::plan) fn check_surroundings(&mut self, facts: &Facts) {
@@ -108,7 +108,7 @@ impl Plan {
         }
         let is_created = |service: &Service| {
             let mut planned = self.services.iter();
-            planned.any(|one| one.service == service.name && one.may_create())
+            planned.any(|other| other.service == service.name && other.may_create())
         };
         let refused = unsupported(facts, project, compose, is_created);
         self.blockers.extend(refused);

@@ -49,9 +49,9 @@ pub fn refusals(facts: &Facts, is_damaged: bool) -> Vec<Finding> {
         .map_or_else(|_| Vec::new(), unmountable);
     let mounts = Finding::about(unmountable, what, hint);
     let all = [
-        env.map(|one| one.of_kind(Kind::BadEnvFile)),
+        env.map(|variable| variable.of_kind(Kind::BadEnvFile)),
         rejected,
-        mounts.map(|one| one.of_kind(Kind::Rejected)),
+        mounts.map(|mount| mount.of_kind(Kind::Rejected)),
     ];
     all.into_iter().flatten().collect()
 }
@@ -119,7 +119,7 @@ pub fn doubt(facts: &Facts, refusals: &[Finding], keys: &[Finding]) -> Option<St
         ));
     }
     let rejection = rejection(facts).filter(|rejection| !is_certain(facts, rejection))?;
-    let has = |kinds: &[K]| refusals.iter().any(|one| kinds.contains(&one.kind));
+    let has = |kinds: &[K]| refusals.iter().any(|finding| kinds.contains(&finding.kind));
     let is_said = match rejection.doubt {
         // The refusal names the place.
         None | Some(Doubt::Version) => has(&[K::Rejected, K::BadEnvFile, K::Damage]),

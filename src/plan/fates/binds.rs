@@ -29,7 +29,7 @@ pub fn long_binds(facts: &Facts) -> BTreeSet<String> {
             let mounts = deployed
                 .get(*service)
                 .into_iter()
-                .flat_map(|one| &one.mounts);
+                .flat_map(|service| &service.mounts);
             let mut mounts = mounts.filter_map(|(path, mount)| {
                 Some((path, mount, written[*service].mounts.get(path)?))
             });
@@ -48,7 +48,7 @@ pub fn long_binds(facts: &Facts) -> BTreeSet<String> {
         let mounts = sent
             .service(service)
             .into_iter()
-            .flat_map(|one| &one.mounts);
+            .flat_map(|service| &service.mounts);
         let is_lacking = |mount: &Mount| {
             mount.creates
                 && matches!(&mount.place, Some(Place::Absolute(source)) if facts.lacks(source))
@@ -62,7 +62,10 @@ pub fn long_binds(facts: &Facts) -> BTreeSet<String> {
         match (keeps(sent), keeps(&long)) {
             (true, false) => false,
             (false, true) => {
-                is_deployed || facts.of_service(service).any(|one| is_newer(facts, one))
+                is_deployed
+                    || facts
+                        .of_service(service)
+                        .any(|container| is_newer(facts, container))
             }
             _ => is_deployed,
         }

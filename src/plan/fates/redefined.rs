@@ -53,7 +53,7 @@ impl Redefined {
                     continue;
                 };
                 let definition = sent.definitions.get(hash);
-                let keys = definition.map_or_else(Vec::new, |one| differing(one, now));
+                let keys = definition.map_or_else(Vec::new, |key| differing(key, now));
                 match now["Labels"][&label].as_str() {
                     Some(labeled) if labeled == hash => {}
                     Some(_) if compares != Some(false) => found.push((kind, name.clone())),
@@ -71,7 +71,7 @@ impl Redefined {
 
     /// What happens to a service of this fate because of the networks of its containers.
     pub fn fate(&self, containers: &[Inspected], fate: Fate) -> Fate {
-        let running = containers.iter().filter(|one| one.is_running());
+        let running = containers.iter().filter(|container| container.is_running());
         let mut on = running.flat_map(|one| one.networks().map(|(name, _)| name));
         let is_found = |name: &&String| self.found.contains(&("network", (*name).clone()));
         match (on.find(is_found), fate) {

@@ -28,7 +28,8 @@ pub fn services(
 ) -> Vec<ServicePlan> {
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
     let all = facts.before.inspected();
-    let (one_off, own): (Vec<_>, Vec<_>) = all.partition(|one| one.is_one_off(facts.tool));
+    let (one_off, own): (Vec<_>, Vec<_>) =
+        all.partition(|container| container.is_one_off(facts.tool));
     for container in own {
         let service = container.compose_label(facts.tool, "service");
         let of_service = containers.entry(service.unwrap_or_default());
@@ -90,10 +91,13 @@ pub fn services(
             asked: sent.map(Service::replicas),
             needs: needs.cloned().collect(),
             service,
-            containers: own.iter().map(|one| one.name().to_owned()).collect(),
+            containers: own
+                .iter()
+                .map(|container| container.name().to_owned())
+                .collect(),
             restarting: own
                 .iter()
-                .any(|one| one.is_in_loop(facts.before.details.at)),
+                .any(|container| container.is_in_loop(facts.before.details.at)),
             stop_grace: match fate {
                 Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_) => stop_grace(&own),
                 _ => None,
@@ -159,9 +163,9 @@ fn scale_down<'a>(found: Vec<Planning<'a>>, deciding: &Deciding) -> Vec<Planning
         if after > 0 {
             scaled.push((name, own, fate));
         }
-        scaled.extend(removed.into_iter().map(|one| {
-            let container = printable(one.name()).into_owned();
-            (container, vec![one], surplus.clone())
+        scaled.extend(removed.into_iter().map(|other| {
+            let container = printable(other.name()).into_owned();
+            (container, vec![other], surplus.clone())
         }));
     }
     scaled
@@ -211,7 +215,8 @@ impl Plan {
     /// The update of a Portainer stack in error removes every container of the project first (N07).
     pub(in crate::plan) fn replace_all_if_in_error(&mut self, facts: &Facts) {
         let record = facts.record.as_ref().map(|record| record.record);
-        let Some(record) = record.filter(|one| matches!(one.deployment, Deployment::Failed(_)))
+        let Some(record) =
+            record.filter(|record| matches!(record.deployment, Deployment::Failed(_)))
         else {
             return;
         };

@@ -57,9 +57,13 @@ impl<'a> Running<'a, '_> {
     /// it recreates (B10).
     fn killed(&mut self, containers: &[Inspected]) {
         let facts = self.facts;
-        let (adopted, own): (Vec<Inspected>, Vec<_>) =
-            containers.iter().partition(|one| facts.is_adopted(**one));
-        let running = own.iter().filter(|one| one.is_running()).count();
+        let (adopted, own): (Vec<Inspected>, Vec<_>) = containers
+            .iter()
+            .partition(|container| facts.is_adopted(**container));
+        let running = own
+            .iter()
+            .filter(|container| container.is_running())
+            .count();
         if running > 0 && !facts.is_adoption && facts.record.is_none() {
             self.losses.push(Finding::of_stack(&format!(
                 "{} will be stopped with SIGKILL, without time to shut down (to avoid this, run `{} compose stop` first)",
@@ -174,7 +178,10 @@ impl<'a> Running<'a, '_> {
             let Some(after) = after.filter(|after| *after < now) else {
                 continue;
             };
-            let containers = members.iter().map(|one| one.name().to_owned()).collect();
+            let containers = members
+                .iter()
+                .map(|member| member.name().to_owned())
+                .collect();
             let over = split_surplus(&mut members, after, self.facts.tool);
             surplus.extend(over.iter().map(|one| one.id()));
             let message = format!("{} will be reduced to {after}", counted(now, "container"));
@@ -230,10 +237,13 @@ impl<'a> Running<'a, '_> {
     /// Running containers from this directory that belong to another project.
     fn other_projects(&mut self) {
         for (project, mut containers) in self.facts.others_from_here() {
-            containers.retain(|one| one.is_running());
+            containers.retain(|container| container.is_running());
             let is_own = project == self.facts.name || project == self.facts.project;
             if !is_own && !containers.is_empty() {
-                let names: Vec<&str> = containers.iter().map(|one| one.name()).collect();
+                let names: Vec<&str> = containers
+                    .iter()
+                    .map(|container| container.name())
+                    .collect();
                 self.losses.push(Finding::of_stack(&format!(
                     "project {project} was started from this directory and will keep running next to the new containers: {}",
                     names.join(", ")

@@ -69,7 +69,7 @@ pub fn foreign(
         .map(|&(one, touch)| (one.id(), hit(one, touch, 0)));
     let mut hits: BTreeMap<&str, Hit> = first.collect();
     let mut others: Vec<Inspected> = all.iter().map(Inspected).collect();
-    others.retain(|one| !hits.contains_key(one.id()));
+    others.retain(|container| !hits.contains_key(container.id()));
     others.sort_by_key(|one| one.name());
     let of = |one: Inspected, hits: &BTreeMap<&str, Hit>| harmed(one, hits, tool, projects);
     // Each round makes one worse, so this ends.
@@ -88,7 +88,10 @@ pub fn foreign(
     }
     let distance = |one: &Inspected| hits.get(one.id()).map_or(0, |hit| hit.distance);
     others.sort_by_key(distance);
-    others.iter().filter_map(|one| of(*one, &hits)).collect()
+    others
+        .iter()
+        .filter_map(|container| of(*container, &hits))
+        .collect()
 }
 
 fn harmed(

@@ -91,7 +91,10 @@ pub fn name(field: &str) -> Option<&'static str> {
         "LogConfig" => Some(LOGGING),
         "IpcMode" => Some(IPC_MODE),
         "MacAddress" => Some(MAC_ADDRESS),
-        _ => LIMITS.iter().find(|one| one.1 == field).map(|one| one.0),
+        _ => LIMITS
+            .iter()
+            .find(|limit| limit.1 == field)
+            .map(|one| one.0),
     }
 }
 

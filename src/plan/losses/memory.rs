@@ -21,7 +21,7 @@ pub fn unseen_memory(reasons: &BTreeSet<String>) -> Option<Finding> {
 /// The losses of the containers that are stopped or may be, and why others of them are unknown.
 pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Finding>, BTreeSet<String>) {
     let own = facts.before.listed().iter();
-    let own = own.filter(|one| stays(services, one.name()));
+    let own = own.filter(|container| stays(services, container.name()));
     let others: Vec<&Container> = own.chain(facts.before.others.iter().flatten()).collect();
     let (mut losses, mut unseen) = (Vec::new(), BTreeSet::new());
     let stopped = looked_at(facts).into_iter();
@@ -64,6 +64,6 @@ fn looked_at<'f>(facts: &'f Facts) -> Vec<(Inspected<'f>, &'f Changes)> {
     let changes = |one: &Inspected| facts.before.details.changes.get(one.id())?.known();
     let known = containers.into_iter();
     known
-        .filter_map(|one| Some((one, changes(&one)?)))
+        .filter_map(|container| Some((container, changes(&container)?)))
         .collect()
 }

@@ -53,7 +53,7 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
     let containers: Vec<_> = facts.before.inspected().collect();
     left.retain(|volume, _| {
         let exists = facts.before.details.has_volume(volume);
-        let mut mounted = containers.iter().flat_map(|one| one.volumes());
+        let mut mounted = containers.iter().flat_map(|container| container.volumes());
         exists && !sent.contains_key(volume) && !mounted.any(|(name, _)| name == volume)
     });
     let left = left.iter().map(|(volume, (service, path))| {
@@ -82,7 +82,8 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
 /// The anonymous volumes of Docker that a project names, each with a service and the path.
 fn named_volumes(project: &Project) -> BTreeMap<String, (String, String)> {
     let services = project.services.iter();
-    let volumes = services.flat_map(|service| service.volumes().map(move |one| (service, one)));
+    let volumes =
+        services.flat_map(|service| service.volumes().map(move |volume| (service, volume)));
     let named = volumes.filter(|(_, (_, volume))| is_id(&volume.name));
     named
         .map(|(service, (mount, volume))| {
@@ -193,7 +194,7 @@ mod tests {
     fn lost(text: &str, env: &[Variable], sent: Sent) -> Vec<String> {
         let record = Record {
             carries: vec![Carried::Webhook],
-            variables: env.iter().map(|one| one.name.clone()).collect(),
+            variables: env.iter().map(|variable| variable.name.clone()).collect(),
             ..record(Deployment::Active)
         };
         let last_sent = LastSent::default();

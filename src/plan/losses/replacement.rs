@@ -61,7 +61,7 @@ fn limits(
     service: &Service,
 ) -> (Vec<&'static str>, Vec<&'static str>) {
     let mut others = facts.before.inspected();
-    let is_private = others.any(|one| one.text("/HostConfig/IpcMode") == "private");
+    let is_private = others.any(|container| container.text("/HostConfig/IpcMode") == "private");
     let changed = limits::changed(container, service, is_private);
     let deployed = facts.projects.deployed.as_ref();
     let Some(deployed) = deployed.filter(|_| !changed.is_empty()) else {
@@ -107,7 +107,7 @@ fn other_image(facts: &Facts, container: Inspected, service: &Service) -> Option
         || now.starts_with("sha256:")
         || is_id(now)
         || (!service.names_image() && now == built)
-        || facts.is_changed_by_text(&service.name, |one| one.get("image"));
+        || facts.is_changed_by_text(&service.name, |own| own.get("image"));
     let message = format!("image {after} instead of {now}");
     (!is_unknown).then_some((Kind::Edited, message))
 }

@@ -20,7 +20,7 @@ pub fn services(facts: &Facts, project: Option<&Project>) -> Vec<ServicePlan> {
         let is_running = container.state == "running";
         let stop_grace = is_running.then(|| stop_grace(facts, container, &fate));
         let mut known = services.iter_mut();
-        if let Some(one) = known.find(|one| one.service == service && one.fate == fate) {
+        if let Some(one) = known.find(|other| other.service == service && other.fate == fate) {
             one.containers.push(container.name().to_owned());
             one.stop_grace = one.stop_grace.max(stop_grace);
         } else {
@@ -69,7 +69,7 @@ fn stop_grace(facts: &Facts, container: &Container, fate: &Fate) -> u32 {
         return 0;
     }
     let mut objects = facts.before.inspected();
-    let own = objects.find(|one| one.name() == container.name());
+    let own = objects.find(|other| other.name() == container.name());
     own.and_then(Inspected::stop_grace).unwrap_or(10)
 }
 

@@ -41,7 +41,11 @@ fn b06_a_rejection_that_is_not_certain_for_portainer_is_a_warning() {
     ] {
         let plan = rejected(text, message, doubt);
         assert_eq!(plan.blockers, []);
-        let said = |part: &str| plan.warnings.iter().any(|one| one.message.contains(part));
+        let said = |part: &str| {
+            plan.warnings
+                .iter()
+                .any(|warning| warning.message.contains(part))
+        };
         assert!(said(message) && said("docker compose 2.26.1"), "{plan:?}");
     }
 }
@@ -57,7 +61,7 @@ fn b06_a_rejection_is_said_once() {
     for (doubt, is_refused) in [(None, true), (Some(Doubt::Version), false)] {
         let text = service("volumes: ['data']");
         let plan = rejected(&text, "data is not an absolute path", doubt);
-        let kinds: Vec<_> = plan.blockers.iter().map(|one| &one.kind).collect();
+        let kinds: Vec<_> = plan.blockers.iter().map(|blocker| &blocker.kind).collect();
         let expected: &[&Kind] = if is_refused { &[&Kind::Rejected] } else { &[] };
         assert_eq!(kinds, expected, "{plan:?}");
         assert_eq!(plan.warnings.is_empty(), is_refused, "{plan:?}");

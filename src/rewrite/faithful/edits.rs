@@ -196,7 +196,7 @@ impl<'d> Edits<'d> {
     /// The bytes of an own entry of a mapping in block style.
     fn entry(&self, mapping: Node<'d>, entry: Entry<'d>) -> Result<Range<usize>, NotSimple> {
         let mut own = mapping.own_entries();
-        let is_own = own.any(|one| one.key.id() == entry.key.id());
+        let is_own = own.any(|other| other.key.id() == entry.key.id());
         let start = entry.key.span().start;
         if !is_own || !is_block(mapping) || self.indent(start).is_none() {
             return Err(NotSimple);

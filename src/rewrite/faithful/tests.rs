@@ -369,7 +369,11 @@ fn b39_a_mount_that_another_service_shares_is_resolved() {
     for service in ["a", "b", "c", "d", "e"] {
         let runs = Runs::default().with_long_binds([service.to_owned()].into());
         let blockers = run_with(text, None, &runs).expect_err("shared");
-        assert!(blockers.iter().all(|one| one.kind == Kind::NotSimple));
+        assert!(
+            blockers
+                .iter()
+                .all(|blocker| blocker.kind == Kind::NotSimple)
+        );
     }
     let long = "{type: bind, source: /f, target: /f, bind: {}}";
     let expected = text.replace("/f:/f", long);

@@ -57,7 +57,7 @@ impl Blocking<'_, '_> {
         let hint = format!("{how}: {}", pull.join(" && "));
         let blocker = Finding::about(absent, what, hint);
         self.blockers
-            .extend(blocker.map(|one| one.short("image missing")));
+            .extend(blocker.map(|blocker| blocker.short("image missing")));
     }
 
     /// Directories and files that a container mounts in the short syntax, and that were deleted since: Docker would mount
@@ -76,7 +76,9 @@ impl Blocking<'_, '_> {
         for service in &project.services {
             let name = service.name.as_str();
             for (network, address) in service.fixed_addresses() {
-                let mut endpoints = containers.iter().flat_map(|one| one.subnets(&network));
+                let mut endpoints = containers
+                    .iter()
+                    .flat_map(|container| container.subnets(&network));
                 let is_v6 = address.contains(':');
                 let subnet = endpoints.find(|subnet| subnet.contains(':') == is_v6);
                 if let Some(subnet) = subnet.filter(|subnet| !has_address(subnet, &address)) {
@@ -87,10 +89,10 @@ impl Blocking<'_, '_> {
                     let blocker = Finding::new(what, hint).short("address not in network");
                     self.blockers.push(blocker);
                 }
-                let holder = containers.iter().find(|one| {
-                    self.facts.label(**one, "service") != Some(name)
-                        && self.keeps(**one)
-                        && one.has_address(&network, &address)
+                let holder = containers.iter().find(|container| {
+                    self.facts.label(**container, "service") != Some(name)
+                        && self.keeps(**container)
+                        && container.has_address(&network, &address)
                 });
                 if let Some(holder) = holder.filter(|_| is_asked(self.plan, name)) {
                     let holder = holder.name();
@@ -129,7 +131,7 @@ impl Blocking<'_, '_> {
             .map(Inspected::id)
             .collect();
         let own = self.facts.before.listed().iter();
-        let own = own.filter(|one| staying.iter().any(|id| id.starts_with(&one.id)));
+        let own = own.filter(|container| staying.iter().any(|id| id.starts_with(&container.id)));
         let others: Vec<&Container> = self
             .facts
             .before
@@ -185,7 +187,11 @@ impl Blocking<'_, '_> {
                 continue;
             };
             // The deployment may start one of the stack itself.
-            let is_own = facts.before.listed().iter().any(|one| is_it(&one));
+            let is_own = facts
+                .before
+                .listed()
+                .iter()
+                .any(|container| is_it(&container));
             if !is_own && !project.services.iter().any(|service| has_name(service, id)) {
                 let what = format!("{} needs the container {id}, which {why}", service.name);
                 let hint = format!("{verb} that container first, or correct its name");
@@ -242,7 +248,7 @@ impl Blocking<'_, '_> {
 /// Whether a container of a service is created, replaced or started, or may be.
 fn is_asked(plan: &Plan, service: &str) -> bool {
     let mut planned = plan.services.iter();
-    !planned.any(|one| one.service == service && one.fate == Fate::Unchanged)
+    !planned.any(|other| other.service == service && other.fate == Fate::Unchanged)
 }
 
 /// The services whose image is not on this engine, with the image. Other policies than pulling what is missing are refused

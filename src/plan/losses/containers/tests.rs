@@ -353,7 +353,7 @@ fn b10_containers_that_portainer_adopts_are_not_removed_here() {
     world.set(0, "/State/Paused", json!(true));
     let refusals = world.plan().blockers.into_iter();
     assert_eq!(
-        refusals.map(|one| one.details).collect::<Vec<_>>(),
+        refusals.map(|refusal| refusal.details).collect::<Vec<_>>(),
         [["web-web-1"]]
     );
     // One of the stack's own name is removed as always.

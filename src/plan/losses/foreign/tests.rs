@@ -75,7 +75,7 @@ fn b21_harm_spreads_in_the_order_of_the_repair() {
         (Touch::Restarted, "restart it then: docker restart"),
     ] {
         let found = texts(touch, &all);
-        let names: Vec<&str> = found.iter().filter_map(|one| one.get(..2)).collect();
+        let names: Vec<&str> = found.iter().filter_map(|name| name.get(..2)).collect();
         assert_eq!(names, ["c:", "b:", "a:"]);
         assert!(found.iter().all(|one| one.contains(remedy)), "{found:?}");
     }

@@ -184,7 +184,8 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     /// The volumes that the services use now and that Docker counts as anonymous: `/data of db (volume 0123456789ab)`.
     fn places(&self) -> Vec<String> {
         let services = self.runs.services.iter();
-        let all = services.flat_map(|(name, runs)| runs.volumes.iter().map(move |one| (name, one)));
+        let all =
+            services.flat_map(|(name, runs)| runs.volumes.iter().map(move |volume| (name, volume)));
         let used = all.filter(|(_, (_, volume))| {
             self.used.contains(*volume) && !self.runs.created.contains(*volume)
         });
