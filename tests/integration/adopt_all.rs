@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     bench::{Bench, CHANGED, MARKED, PLAIN, Run, refusal},
     confirming::{on_terminal, on_terminal_after},
-    plan::conforms,
+    schema::conforms,
 };
 
 const ALL: &str = "adopt --all --wait 2s";

@@ -26,6 +26,7 @@ mod client;
 #[path = "../rehearsal/run.rs"]
 mod run;
 
+#[allow(unused_imports, reason = "the transcripts need fewer")]
 pub use run::{KEY, MARK, MARKED, Run, Texts};
 
 /// A Compose file of one service that loses nothing when it is migrated.
@@ -75,18 +76,30 @@ impl Bench {
 
     /// The same, of an era.
     pub fn of(era: Era) -> Self {
+        Self::below(&std::env::temp_dir(), era)
+    }
+
+    /// The same, with its directories below this one. Their paths have the same length in every run: six letters for the
+    /// stacks root, five for the home.
+    pub fn below(folder: &Path, era: Era) -> Self {
+        let directory = |letters| {
+            let mut builder = tempfile::Builder::new();
+            let created = builder.prefix("").rand_bytes(letters).tempdir_in(folder);
+            created.expect("a directory")
+        };
         let mut world = World::new(KEY);
         // Nobody waits in a test: a deployment ends when it is asked about.
         world.deploy_millis = None;
-        let home = tempfile::tempdir().expect("a home");
+        let home = directory(5);
         world.home = home.path().display().to_string();
         let options = Options {
             era,
+            folder: Some(folder.to_owned()),
             ..Options::default()
         };
         Self {
             rehearsal: Rehearsal::start(world, &options).expect("a rehearsal"),
-            root: tempfile::tempdir().expect("a stacks root"),
+            root: directory(6),
             home,
             programs: tempfile::tempdir().expect("a folder"),
         }
@@ -143,19 +156,19 @@ impl Bench {
     }
 
     /// `PATH` of a host without a Compose program, whatever this machine has.
-    pub fn path_without_compose(&self) -> OsString {
+    pub fn path_without_compose(&self, first: &[&Path]) -> OsString {
         let bin = self.programs().join("none");
         fs::create_dir_all(&bin).expect("a folder");
         for name in ["docker", "docker-compose"] {
             let _ = fs::remove_file(bin.join(name));
             symlink(FAILS, bin.join(name)).expect("a link");
         }
-        self.path(&[&bin])
+        self.path(&[&[bin.as_path()], first].concat())
     }
 
     /// Runs the binary on a host without a Compose program.
     pub fn without_compose<'a>(&self, args: impl Texts<'a>) -> Run {
-        self.run_with(args, "PATH", self.path_without_compose())
+        self.run_with(args, "PATH", self.path_without_compose(&[]))
     }
 
     /// A directory for programs and what they print, which may contain values.

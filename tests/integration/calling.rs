@@ -4,7 +4,7 @@ use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt};
 
 use crate::{
     bench::{Bench, KEY, PLAIN, Run, write_private},
-    terminal::screen,
+    screen::screen,
 };
 
 /// C01: the recommended order, lowest impact first.

@@ -10,7 +10,7 @@ use rehearsal::{Call, FaultKind};
 
 use crate::{
     bench::{Bench, CHANGED, PLAIN, Run, Texts, refusal},
-    terminal::{everything_on, terminal},
+    screen::{everything_on, terminal},
 };
 
 /// A Compose file of one service with an anonymous volume, which a migration loses.

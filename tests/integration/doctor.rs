@@ -104,7 +104,7 @@ fn nothing_responds() {
         bench
             .command("doctor --base-url https://127.0.0.1:1")
             .env_remove("STACKMGR_API_KEY")
-            .env("PATH", bench.path_without_compose())
+            .env("PATH", bench.path_without_compose(&[]))
             .env("DOCKER_HOST", "unix:///no/engine.sock")
             .env("STACKLIFT_STACKS_ROOT", "/no/stacks")
             .env("STACKLIFT_STATE_DIR", file.join("state")),

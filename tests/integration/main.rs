@@ -53,6 +53,8 @@ mod restore;
 mod restoring;
 mod rights;
 mod rules;
+mod schema;
+mod screen;
 mod screenshot;
 mod several;
 mod shapes;

@@ -6,7 +6,7 @@ use rehearsal::{Call, Peer};
 
 use crate::{
     bench::{Bench, KEY, MARKED, PLAIN, Run},
-    terminal::screen,
+    screen::screen,
 };
 
 #[test]

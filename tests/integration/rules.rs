@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-/// The text of every file below a folder.
+/// The text of every test in Rust below a folder, and the name of every transcript as if it was one.
 fn code(folder: &Path) -> String {
     let entries = fs::read_dir(folder).expect("a folder of tests");
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -10,6 +10,9 @@ fn code(folder: &Path) -> String {
         .map(|path| {
             if path.is_dir() {
                 code(&path)
+            } else if path.extension().is_some_and(|end| end == "session") {
+                let name = path.file_stem().expect("a name").display();
+                format!("#[test]\nfn {name}()")
             } else {
                 fs::read_to_string(path).expect("a file of tests")
             }
@@ -20,7 +23,8 @@ fn code(folder: &Path) -> String {
 #[test]
 fn every_rule_has_a_test() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let code = code(&tests.join("integration"));
+    let folders = ["integration", "transcripts"].map(|name| tests.join(name));
+    let code: String = folders.iter().map(|folder| code(folder)).collect();
     let list = fs::read_to_string(tests.join("rules.txt")).expect("the list of rules");
     let rules: Vec<&str> = list
         .lines()

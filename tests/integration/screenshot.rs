@@ -8,7 +8,7 @@ use std::{
 
 use anstyle_svg::{Term, WIN10_CONSOLE};
 
-use crate::terminal::{everything_on, terminal};
+use crate::screen::{everything_on, terminal};
 
 const PICTURE: &str = "docs/assets/rehearse.svg";
 const COMMAND: &[&str] = &["rehearse"];

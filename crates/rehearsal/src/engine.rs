@@ -195,7 +195,8 @@ fn events(world: &World, request: &Request) -> String {
     let wanted = labels(request);
     let found = world.events.iter().filter(|event| {
         let at = event["timeNano"].as_i64().unwrap_or_default() / 1_000_000;
-        (since..=until).contains(&at) && wanted(&world::labels(&event["Actor"]["Attributes"]))
+        let is_between = world.stands_still || (since..=until).contains(&at);
+        is_between && wanted(&world::labels(&event["Actor"]["Attributes"]))
     });
     let lines = found.map(|event| format!("{event}\n"));
     lines.collect()

@@ -26,6 +26,11 @@ macro_rules! calls {
         }
 
         /// The calls with their requests.
+        impl Call {
+            /// Every call that has a name.
+            pub const ALL: &[Self] = &[$(Self::$call),*];
+        }
+
         const CALLS: &[(Call, Peer, &[&str])] =
             &[$((Call::$call, Peer::$peer, &[$($pattern),+]),)*];
     };

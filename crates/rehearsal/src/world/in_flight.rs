@@ -21,6 +21,7 @@ pub(super) const SIMULATED: &str = "dependency failed to start: simulated failur
 impl World {
     /// Sets the clock, which never goes backward, and finishes the requests and deployments that are due.
     pub(crate) fn advance(&mut self, now: i64) {
+        let now = if self.stands_still { self.now } else { now };
         self.advance_requests(now);
         self.now = self.now.max(now);
     }

@@ -103,6 +103,8 @@ pub struct World {
     pub home: String,
     /// Milliseconds since 1970.
     pub now: i64,
+    /// Whether the clock stands still: then nothing takes time, however slow the machine is.
+    pub stands_still: bool,
     /// The requests that Portainer is working on, in the order of their arrival.
     pub(super) in_flight: Vec<InFlight>,
     /// What happened to containers, as the engine reports it, the oldest first.

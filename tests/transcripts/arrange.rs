@@ -1,0 +1,356 @@
+//! The lines that arrange what runs, what Portainer has, and what fails.
+
+use std::{path::Path, time::Duration};
+
+use rehearsal::{Call, Container, FaultKind, Files, Health, Record, Rule, Status, World};
+use serde_json::Value;
+
+/// The repository that Portainer reaches.
+const REPOSITORY: &str = "https://git.example/stacks.git";
+
+/// A change of what runs, or of what Portainer has.
+pub struct Step {
+    words: Vec<String>,
+    block: String,
+    root: String,
+}
+
+impl Step {
+    pub fn of(line: &str, block: &str, root: &Path) -> Result<Self, String> {
+        let words = shlex::split(line).ok_or_else(|| format!("a quote is open: {line}"))?;
+        Ok(Self {
+            words,
+            block: block.to_owned(),
+            root: root.display().to_string(),
+        })
+    }
+
+    /// Makes the change. An unknown line panics.
+    pub fn apply(&self, world: &mut World) {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        match words[..] {
+            ["up", folder, ref rest @ ..] => self.up(world, folder, rest),
+            ["down", project] => world.down(project),
+            ["container", name, ref rest @ ..] => self.container(world, name, rest),
+            ["service", name, ref rest @ ..] => service(world, name, rest),
+            ["image", name, "exists"] => {
+                world.add_image(name);
+            }
+            ["image", name, "is", "removed"] => {
+                world.images.retain(|_, image| !image.tags.contains(name));
+            }
+            ["volume", "*", "is", "removed"] => world.volumes.clear(),
+            ["volume", name, "is", "removed"] => world.volumes.retain(|volume| volume.name != name),
+            ["volume", name, "has", "no", "labels"] => {
+                let mut volumes = world.volumes.iter_mut();
+                let volume = volumes.find(|volume| volume.name == name);
+                volume.expect("a volume").labels.clear();
+            }
+            ["user", name, "has", "the", "key", key] => world.add_user(key, name),
+            ["environment", id, "has", "the", "ID", new] => {
+                let moved = world.endpoints.remove(&number(id));
+                let moved = moved.expect("an environment");
+                world.endpoints.insert(number(new), moved);
+            }
+            ["portainer", "stops", "stack", id] => {
+                world.stop(number(id), 1).expect("stopped");
+            }
+            ["network", name, "is", "removed"] => {
+                world.networks.retain(|network| network.name != name);
+            }
+            ["portainer", "has", name] => {
+                world.add_record(name, 1, &self.block);
+            }
+            ["portainer", "has", name, "in", "environment", id] => {
+                world.add_record(name, number(id), &self.block);
+            }
+            ["portainer", "stack", id, ref rest @ ..] => self.record(world, number(id), rest),
+            // It comes to an end if this line is in a transcript.
+            ["deployments", "take", "forever"] => world.deploy_polls = u32::MAX,
+            ["deployment", id, "ends"] => world.finish_deployment(number(id)),
+            ["git", "has", path] => {
+                branch(world).insert(path.to_owned(), self.block.clone());
+            }
+            ["git", "has", "no", path] => {
+                branch(world).remove(path);
+            }
+            ["git", "is", "gone"] => world.repositories.clear(),
+            ["git", "needs", "password", password] => {
+                let repository = world.repositories.get_mut(REPOSITORY);
+                repository.expect("a repository").password = Some(password.to_owned());
+            }
+            ["wait", time] => world.now += millis(time_of(time)),
+            ["everything", "is", "removed"] => {
+                world.records.clear();
+                world.containers.clear();
+            }
+            ["portainer", "has", "no", "stacks"] => world.records.clear(),
+            ["environment", id, name] => {
+                world.add_endpoint(number(id), name);
+            }
+            _ => panic!("unknown line: {}", self.words.join(" ")),
+        }
+    }
+
+    /// `up web`, `up web as shop`, `up web -f a.yml -f b.yml`
+    fn up(&self, world: &mut World, folder: &str, rest: &[&str]) {
+        let (project, rest) = match rest {
+            ["as", project, rest @ ..] => (*project, rest),
+            rest => (folder, rest),
+        };
+        let files: Vec<&str> = rest.iter().copied().filter(|word| *word != "-f").collect();
+        let folder = Path::new(&self.root).join(folder).display().to_string();
+        world
+            .start_by_hand(project, &folder, &files)
+            .expect("a stack that starts");
+    }
+
+    /// The container of this name, or with `*` each one.
+    fn container(&self, world: &mut World, name: &str, rest: &[&str]) {
+        let now = world.now / 1000;
+        let mut named = world
+            .containers
+            .values_mut()
+            .filter(|one| name == "*" || one.name == name);
+        match rest {
+            ["runs", image] => {
+                drop(named);
+                world.add_container(name, image);
+            }
+            ["stops"] => {
+                drop(named);
+                world.stop_by_hand(name);
+            }
+            ["is", "removed"] => {
+                drop(named);
+                world
+                    .containers
+                    .retain(|_, one| name != "*" && one.name != name);
+            }
+            ["is", "a", "copy", "of", other] => {
+                drop(named);
+                let mut copy = world.container(other).expect("a container").clone();
+                copy.id = format!("{:0>64}", world.containers.len());
+                name.clone_into(&mut copy.name);
+                world.containers.insert(copy.id.clone(), copy);
+            }
+            ["joins", network] => named.for_each(|one| {
+                let attachment = one.networks.values().next().cloned();
+                one.networks
+                    .insert((*network).to_owned(), attachment.expect("a network"));
+            }),
+            ["has", "no", "files"] => named.for_each(|one| one.files.clear()),
+            ["has", variable] => named.for_each(|one| {
+                let variables = one.config["Env"].as_array_mut();
+                variables.expect("a list").push((*variable).into());
+            }),
+            ["is", "never", "healthy"] => named.for_each(|one| one.healthy_at = None),
+            ["exits", code] => named.for_each(|one| one.exit(code.parse().expect("a code"), now)),
+            ["writes", path] => named.for_each(|one| {
+                one.files.insert((*path).to_owned(), b"report\n".to_vec());
+            }),
+            ["label", label, "=", value] => named.for_each(|one| {
+                let label = if label.contains('.') {
+                    (*label).to_owned()
+                } else {
+                    format!("com.docker.compose.{label}")
+                };
+                one.labels.insert(label, (*value).to_owned());
+            }),
+            [field, "=", value] => {
+                let mut found = false;
+                named.by_ref().for_each(|one| {
+                    found = true;
+                    set(one, field, value);
+                });
+                assert!(found, "no container {name}");
+            }
+            _ => panic!("unknown line: {}", self.words.join(" ")),
+        }
+    }
+
+    fn record(&self, world: &mut World, id: u64, rest: &[&str]) {
+        if let ["is", "deleted"] = rest {
+            world.records.remove(&id);
+            return;
+        }
+        let now = world.now / 1000;
+        let record = world.records.get_mut(&id).expect("a stack");
+        match rest {
+            ["has", "no", "line", part] => {
+                let lines = record.text.lines().filter(|line| !line.contains(part));
+                record.text = lines
+                    .map(|line| format!("{line}\n"))
+                    .collect::<Vec<_>>()
+                    .concat();
+            }
+            ["is", "updated", "now"] => record.updated = now,
+            ["has", "text"] => record.text.clone_from(&self.block),
+            [field, "=", value] => set_of_record(record, field, value),
+            _ => panic!("unknown line: {}", self.words.join(" ")),
+        }
+    }
+}
+
+/// The files of the branch `main` of the repository.
+fn branch(world: &mut World) -> &mut Files {
+    let main = "refs/heads/main".to_owned();
+    let repository = world.repositories.entry(REPOSITORY.to_owned());
+    let repository = repository.or_default();
+    repository.default.clone_from(&main);
+    repository.branches.entry(main).or_default()
+}
+
+/// `service web/b exits 3`, `service web/b runs`, `service web/a is healthy after 3s`, `service web/a is never healthy`
+fn service(world: &mut World, name: &str, rest: &[&str]) {
+    match rest {
+        ["exits", code] => {
+            world
+                .exits
+                .insert(name.to_owned(), code.parse().expect("a code"));
+        }
+        ["runs"] => {
+            world.exits.remove(name);
+        }
+        ["is", "never", "healthy"] => {
+            world.health.insert(name.to_owned(), Health::Never);
+        }
+        ["is", "healthy", "after", time] => {
+            let after = Health::After(millis(time_of(time)));
+            world.health.insert(name.to_owned(), after);
+        }
+        _ => panic!("unknown line: service {name} {rest:?}"),
+    }
+}
+
+fn set(container: &mut Container, field: &str, value: &str) {
+    let json = || serde_json::from_str::<Value>(value).unwrap_or_else(|_| value.into());
+    match field.split_once('.') {
+        None => match field {
+            "state" => value.clone_into(&mut container.state),
+            "image" => value.clone_into(&mut container.image),
+            "image_id" => value.clone_into(&mut container.image_id),
+            _ => panic!("unknown field: {field}"),
+        },
+        Some(("config", key)) => container.config[key] = json(),
+        Some(("host_config", key)) => container.host_config[key] = json(),
+        Some(_) => panic!("unknown field: {field}"),
+    }
+}
+
+fn set_of_record(record: &mut Record, field: &str, value: &str) {
+    let json = || serde_json::from_str(value).expect("JSON");
+    match field {
+        "variables" => record.env = serde_json::from_value(json()).expect("variables"),
+        "status" => {
+            record.status = match value {
+                "active" => Status::Active,
+                "inactive" => Status::Inactive,
+                "deploying" => Status::Deploying,
+                "error" => Status::Error,
+                _ => panic!("unknown status: {value}"),
+            }
+        }
+        "users" => record.control.users = serde_json::from_value(json()).expect("IDs"),
+        "teams" => record.control.teams = serde_json::from_value(json()).expect("IDs"),
+        "public" => record.control.public = value == "true",
+        "name" => value.clone_into(&mut record.name),
+        "environment" => record.endpoint = number(value),
+        "auto_update" => record.auto_update = Some(json()),
+        _ => panic!("unknown field: {field}"),
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).expect("a short time")
+}
+
+fn number(text: &str) -> u64 {
+    text.parse()
+        .unwrap_or_else(|_| panic!("not a number: {text}"))
+}
+
+/// `300ms`, `3s`
+fn time_of(text: &str) -> Duration {
+    match text.strip_suffix("ms") {
+        Some(millis) => Duration::from_millis(number(millis)),
+        None => Duration::from_secs(number(text.trim_end_matches('s'))),
+    }
+}
+
+/// The call of this name, such as `Create`.
+pub fn call(name: &str) -> Result<Call, String> {
+    let found = Call::ALL.iter().find(|call| format!("{call:?}") == name);
+    found
+        .copied()
+        .ok_or_else(|| format!("unknown call: {name}"))
+}
+
+/// A fault of a call: `fault Create 500 {"message": "no"}`. Before the call, `once` limits it to one request, `after 2` lets two
+/// requests pass, and `at /changes` limits it to paths that contain this.
+pub fn fault(line: &str) -> Result<Rule, String> {
+    let mut rest = line.strip_prefix("fault ").unwrap_or_default();
+    let (mut is_once, mut after, mut path) = (false, 0, None);
+    let name = loop {
+        let (word, more) = rest.split_once(' ').ok_or("which fault?")?;
+        rest = more;
+        let mut value = || {
+            let (value, more) = rest.split_once(' ').unwrap_or((rest, ""));
+            rest = more;
+            value
+        };
+        match word {
+            "once" => is_once = true,
+            "after" => after = value().parse().map_err(|_| "after how many?")?,
+            "at" => path = Some(value()),
+            name => break name,
+        }
+    };
+    let (kind, body) = rest.split_once(' ').unwrap_or((rest, ""));
+    let status = |text: &str| text.parse::<u16>().ok();
+    let kind = match kind {
+        "refused" => FaultKind::Status(500, r#"{"message":"no","details":"no"}"#.to_owned()),
+        // What was asked for is done, and then this is answered.
+        "done" => {
+            let (code, body) = body.split_once(' ').unwrap_or((body, ""));
+            FaultKind::Body(
+                status(code).ok_or("which status?")?,
+                body.as_bytes().to_vec(),
+            )
+        }
+        "garbage" => FaultKind::Garbage,
+        "empty" => FaultKind::Empty,
+        "cut-off" => FaultKind::CutOff,
+        "closes" => FaultKind::CloseBefore,
+        "closes-after" => FaultKind::CloseAfter,
+        "hangs" => FaultKind::Hang,
+        "hangs-after" => FaultKind::HangAfter,
+        "dies" => FaultKind::Die,
+        "dies-after" => FaultKind::DieAfter,
+        // Answers before Portainer has finished, and Portainer fails then.
+        "impatient" => {
+            let words: Vec<&str> = body.splitn(3, ' ').collect();
+            let [code, after, body] = words[..] else {
+                return Err("impatient STATUS TIME BODY".to_owned());
+            };
+            FaultKind::Impatient {
+                status: status(code).ok_or("which status?")?,
+                body: body.as_bytes().to_vec(),
+                after: time_of(after),
+                fails: true,
+            }
+        }
+        "late-success" => FaultKind::LateSuccess(time_of(body)),
+        "late-failure" => FaultKind::LateFailure(time_of(body)),
+        code => FaultKind::Status(
+            status(code).ok_or_else(|| format!("unknown fault: {code}"))?,
+            body.to_owned(),
+        ),
+    };
+    let rule = Rule::new(call(name)?, kind).after(after);
+    let rule = if is_once { rule.times(1) } else { rule };
+    Ok(match path {
+        Some(path) => rule.path(path),
+        None => rule,
+    })
+}

@@ -1,0 +1,607 @@
+//! Runs a transcript: arranges what it says, runs its commands, and writes what they print and do.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{Read as _, Write as _},
+    mem,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    thread,
+};
+
+use rehearsal::{Call, Container, Era, Peer, Request};
+use serde_json::{Value, json};
+use snapbox::{Assert, Data};
+
+use crate::{
+    arrange::{self, Step},
+    bench::{Bench, KEY, MARK, set_mode},
+    format::{Part, indented, lines, parts},
+    query::query,
+    schema,
+    screen::{everything_on, terminal},
+};
+
+/// The stacks root, the home directory, Portainer and the socket of Docker in a transcript. They are as long as the real ones, because
+/// lines are broken at the width of the terminal.
+const ROOT: &str = "/opt/stacks";
+const HOME: &str = "/home/user";
+const ADDRESS: &str = "127.0.0.1:19443";
+const SOCKET: &str = "/tmp/stacklift-rehearsal-AbCdEf/engine.sock";
+
+/// What is masked because it depends on the time: `#` is a digit.
+const TIMES: [(&str, &str); 7] = [
+    ("## @@@ ####, ##:##:##", "2 Jan 2026, 03:04"),
+    ("# @@@ ####, ##:##:##", "2 Jan 2026, 03:04"),
+    ("still deploying after # s", "still deploying after N s"),
+    ("########T######.###Z", "20260102T030405.678Z"),
+    ("####-##-##T##:##:##", "2026-01-02T03:04:05"),
+    ("## @@@ ####, ##:##", "2 Jan 2026, 03:04"),
+    ("# @@@ ####, ##:##", "2 Jan 2026, 03:04"),
+];
+
+/// Runs a transcript, and returns it with what really happened.
+pub fn run(transcript: &str) -> Result<String, String> {
+    let eras = transcript
+        .lines()
+        .find_map(|line| line.strip_prefix("eras "));
+    let names = eras.unwrap_or("sync").split(' ');
+    let runs = names.map(|name| run_in(era(name)?, transcript).map(|ran| (name, ran)));
+    let runs = runs.collect::<Result<Vec<_>, String>>()?;
+    let (first, ran) = &runs[0];
+    for (name, other) in &runs[1..] {
+        let (one, other) = (Data::text(ran), Data::text(other));
+        let compared = Assert::new().try_eq(None, other.raw(), one.raw());
+        compared.map_err(|error| format!("{first} differs from {name}: {error}"))?;
+    }
+    Ok(ran.clone())
+}
+
+/// A generation of Portainer.
+fn era(name: &str) -> Result<Era, String> {
+    match name {
+        "sync" => Ok(Era::Sync),
+        "library" => Ok(Era::Library),
+        "async" => Ok(Era::Async),
+        _ => Err(format!("no era: {name}")),
+    }
+}
+
+/// The same with one generation of Portainer.
+fn run_in(era: Era, transcript: &str) -> Result<String, String> {
+    let mut session = Session::of(era);
+    let mut ran = String::new();
+    for part in parts(transcript) {
+        match part {
+            Part::Text(line) => ran.push_str(&[line, "\n"].concat()),
+            Part::Command(line) => {
+                let done = session.command(line);
+                ran += &["$ ", line, "\n", &session.masked(&done)?].concat();
+            }
+            Part::Step(line, block) => {
+                let shown = session.step(line, &block)?;
+                ran += &[line, "\n", &session.masked(&shown)?].concat();
+            }
+        }
+    }
+    Ok(ran)
+}
+
+/// What is typed after a question, and what happens before it.
+#[derive(Default)]
+struct Answer {
+    before: Vec<Step>,
+    typed: String,
+}
+
+struct Session {
+    /// What is typed while the next command runs.
+    answers: Vec<Answer>,
+    /// What happens before the next answer.
+    before: Vec<Step>,
+    bench: Bench,
+    /// The width of the terminal; `None` if output goes into pipes.
+    columns: Option<u16>,
+    /// The files of the stacks when the world last had them.
+    synced: BTreeMap<String, Option<String>>,
+}
+
+impl Session {
+    fn of(era: Era) -> Self {
+        let bench = Bench::below(Path::new("/tmp"), era);
+        bench.world(|world| world.stands_still = true);
+        Self {
+            answers: Vec::new(),
+            before: Vec::new(),
+            bench,
+            columns: Some(80),
+            synced: BTreeMap::new(),
+        }
+    }
+
+    /// Arranges or shows something. Returns the block that follows the line.
+    fn step(&mut self, line: &str, block: &str) -> Result<String, String> {
+        self.sync();
+        let kept = || Ok(indented(' ', block));
+        let words = shlex::split(line).ok_or_else(|| format!("a quote is open: {line}"))?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            // Where there are several, what follows is the same in each.
+            ["eras", ..] => {}
+            ["columns", "none"] => self.columns = None,
+            ["columns", width] => self.columns = width.parse().ok(),
+            ["clock", "runs"] => self.bench.world(|world| world.stands_still = false),
+            ["write", path] => {
+                let path = self.path(path);
+                fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+                fs::write(&path, self.real(block)).expect("a file");
+                set_mode(&path, 0o644);
+            }
+            ["program", name] => {
+                self.bench.script(name, &self.real(block));
+            }
+            ["during", call, ..] => {
+                let rest = line.splitn(3, ' ').nth(2).unwrap_or_default();
+                let step = Step::of(rest, &self.real(block), self.bench.root())?;
+                let call = arrange::call(call)?;
+                self.bench.world_with(call, move |world| step.apply(world));
+            }
+            // A terminal is standard input only of a command that is answered.
+            ["answer", ref typed @ ..] => {
+                let (before, typed) = (mem::take(&mut self.before), typed.join(" "));
+                self.answers.push(Answer { before, typed });
+            }
+            ["before", "the", "answer", ..] => {
+                let rest = line.splitn(4, ' ').nth(3).unwrap_or_default();
+                self.before.push(Step::of(
+                    &self.real(rest),
+                    &self.real(block),
+                    self.bench.root(),
+                )?);
+            }
+            ["no", "faults"] => self.bench.faults().clear(),
+            ["fault", ..] => self.bench.faults().add(arrange::fault(line)?),
+            // Somebody creates it there: its containers have the labels of Portainer.
+            ["portainer", "creates", name] => {
+                let id = self.bench.create_in_portainer(name, &self.real(block), &[]);
+                self.bench.world(|world| world.finish_deployment(id));
+            }
+            // Somebody edits it there, as it is now, and deploys it.
+            ["portainer", "deploys", "stack", id] => {
+                let id = id.parse().map_err(|_| "which stack?")?;
+                let record = self.bench.world(|world| world.records.get(&id).cloned());
+                self.bench.update_in_portainer(&record.ok_or("no stack")?);
+            }
+            ["portainer", "comes", "back"] => self.bench.revive().expect("alive again"),
+            ["show", ref what @ ..] => return self.show(what),
+            _ => {
+                let step = Step::of(&self.real(line), &self.real(block), self.bench.root())?;
+                self.bench.world(|world| step.apply(world));
+                self.create_what_docker_created();
+            }
+        }
+        kept()
+    }
+
+    /// What is there, as lines.
+    fn show(&mut self, what: &[&str]) -> Result<String, String> {
+        let shown = match what {
+            // What Portainer was last sent: the request, and apart from it the Compose file.
+            ["request"] => {
+                let requests = self.bench.requests();
+                let has_body = |one: &&Request| {
+                    one.peer == Peer::Portainer && is_change(one) && !one.body.is_empty()
+                };
+                let last = requests.iter().rev().find(has_body).ok_or("no request")?;
+                let mut body: Value =
+                    serde_json::from_slice(&last.body).map_err(|error| error.to_string())?;
+                let text = body
+                    .as_object_mut()
+                    .and_then(|body| body.remove("stackFileContent"));
+                let text = text.as_ref().and_then(Value::as_str).unwrap_or_default();
+                format!("{} {}\n{body}\n{text}", last.method, last.path)
+            }
+            // The requests of a call so far, or all to one of the two.
+            ["count", of] => {
+                let requests = self.bench.requests();
+                let is_counted =
+                    |one: &&Request| format!("{:?}", one.call) == *of || peer(one) == *of;
+                lines([requests.iter().filter(is_counted).count()].iter())
+            }
+            ["access"] => self.bench.world(|world| {
+                lines(world.records.values().map(|one| {
+                    let control = &one.control;
+                    format!(
+                        "{} {:?} users {:?} teams {:?}",
+                        one.id, one.status, control.users, control.teams
+                    )
+                }))
+            }),
+            ["stacks"] => self.bench.world(|world| {
+                lines(world.records.values().map(|one| {
+                    let (env, text) = (json!(one.env), one.text.trim_end());
+                    let (id, name) = (one.id, &one.name);
+                    format!(
+                        "{id} {name}, environment {}, variables {env}\n{text}",
+                        one.endpoint
+                    )
+                }))
+            }),
+            ["volumes"] => self
+                .bench
+                .world(|world| lines(world.volumes.iter().map(|one| &one.name))),
+            ["containers"] => self.bench.world(|world| {
+                let mut all: Vec<&Container> = world.containers.values().collect();
+                all.sort_by(|one, other| one.name.cmp(&other.name));
+                lines(all.iter().map(|one| format!("{} {}", one.name, one.state)))
+            }),
+            ["container", name, path @ ..] => self.bench.world(|world| {
+                let container = world.container(name).ok_or("no container")?;
+                let json = serde_json::to_value(container).map_err(|error| error.to_string())?;
+                Ok::<_, String>(query(&path.join(" "), &json))
+            })?,
+            _ => return Err(format!("cannot show {what:?}")),
+        };
+        Ok(indented(' ', &shown))
+    }
+
+    /// Runs a command of the shell. Returns what it prints and does.
+    fn command(&mut self, line: &str) -> String {
+        self.sync();
+        let (line, picked) = match line.rsplit_once(" | jq ") {
+            Some((line, query)) => (line, Some(query.trim_matches('\''))),
+            None => (line, None),
+        };
+        let columns = if picked.is_some() { None } else { self.columns };
+        let (containers, files) = (self.containers(), self.files());
+        let requests = self.bench.requests().len();
+        let (out, err, status) = output(
+            &mut self.shell(&self.real(line)),
+            columns,
+            mem::take(&mut self.answers),
+            &self.bench,
+        );
+        let out = match picked {
+            Some(path) => pick(line, path, &out),
+            None => out,
+        };
+        let all = format!("{out}{err}");
+        assert!(!all.contains(KEY), "the key shows: {all}");
+        assert!(!all.contains("panicked"), "{all}");
+        let reveals = line.contains("--reveal") || !line.contains("stacklift ");
+        assert!(reveals || !all.contains(MARK), "a value shows: {all}");
+        let mut done = indented(' ', &out) + &indented('!', &err);
+        match status.code() {
+            Some(0) => {}
+            Some(code) => done += &indented('?', &code.to_string()),
+            None => done += &indented('?', &status.to_string()),
+        }
+        let new: Vec<Request> = self.bench.requests().into_iter().skip(requests).collect();
+        let after = self.containers();
+        let all = containers.values().chain(after.values());
+        let names: BTreeMap<String, String> =
+            all.map(|one| (one.id.clone(), one.name.clone())).collect();
+        let changes = new.iter().filter(|one| is_change(one));
+        let mut changes: Vec<String> = changes.map(|one| shown(one, &names)).collect();
+        // Those to Docker are made side by side.
+        changes.sort_by_key(|one| Some(one.clone()).filter(|one| one.starts_with("Docker")));
+        let changes = lines(changes.iter());
+        let touched = self.touched(&containers, !changes.is_empty());
+        done += &indented('>', &changes);
+        done += &indented('*', &touched);
+        if line.contains("stacklift ") {
+            done += &indented('+', &self.written(&files));
+        }
+        done
+    }
+
+    /// A command that a shell runs in the stacks root.
+    fn shell(&self, line: &str) -> Command {
+        let inner = self.bench.asking("");
+        let bin = Path::new(inner.get_program()).parent().expect("a folder");
+        let mut command = Command::new("sh");
+        let environment = inner.get_envs();
+        command
+            .args(["-c", line])
+            .env_clear()
+            .envs(environment.filter_map(|(name, value)| Some((name, value?))))
+            .env("PATH", self.bench.path(&[bin]))
+            .env("WITHOUT_COMPOSE", self.bench.path_without_compose(&[bin]))
+            .env("TERM", "dumb")
+            .stdin(Stdio::null())
+            .current_dir(self.bench.root());
+        command
+    }
+
+    fn containers(&self) -> BTreeMap<String, Container> {
+        self.bench.world(|world| {
+            let all = world.containers.values();
+            all.map(|one| (one.name.clone(), one.clone())).collect()
+        })
+    }
+
+    /// What became of each container, in a line. If nothing was sent, those that were kept are left out.
+    fn touched(&self, before: &BTreeMap<String, Container>, has_changes: bool) -> String {
+        let after = self.containers();
+        let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+        names.sort();
+        names.dedup();
+        let of = |name: &String| match (before.get(name), after.get(name)) {
+            (Some(_), None) => Some("removed".to_owned()),
+            (None, Some(_)) => Some("created".to_owned()),
+            (Some(old), Some(new)) if old.id != new.id => Some("recreated".to_owned()),
+            (Some(old), Some(new)) if old.state != new.state => {
+                Some(format!("{}, was {}", new.state, old.state))
+            }
+            (Some(old), Some(new)) if old.process != new.process => Some("restarted".to_owned()),
+            _ => has_changes.then(|| "kept".to_owned()),
+        };
+        let touched = names.into_iter();
+        lines(touched.filter_map(|name| Some(format!("{name} {}", of(name)?))))
+    }
+
+    /// The files of the stacks and of the user, with what they contain.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        find(self.bench.root(), &mut found);
+        find(self.bench.home(), &mut found);
+        let bin = self.bench.bin();
+        found.retain(|path, _| !path.starts_with(&bin));
+        found
+    }
+
+    /// The files that were written or removed, each in a line. Those of the state directory are left out.
+    fn written(&self, before: &BTreeMap<PathBuf, Vec<u8>>) -> String {
+        let after = self.files();
+        let state = self.bench.state();
+        let is_own = |path: &Path| path.starts_with(&state);
+        let is_new = |path: &Path, bytes: &Vec<u8>| before.get(path) != Some(bytes);
+        let new = after.iter().filter(|(path, bytes)| is_new(path, bytes));
+        let new = new.map(|(path, _)| ("wrote", path));
+        let gone = before.keys().filter(|path| !after.contains_key(*path));
+        let all = new.chain(gone.map(|path| ("removed", path)));
+        let shown = all.filter(|(_, path)| !is_own(path));
+        lines(shown.map(|(verb, path)| format!("{verb} {}", path.display())))
+    }
+
+    /// Gives the world the files of the stacks and of the user.
+    fn sync(&mut self) {
+        let mut found = BTreeMap::new();
+        texts(self.bench.root(), &mut found);
+        texts(self.bench.home(), &mut found);
+        let synced = mem::take(&mut self.synced);
+        self.bench.world(|world| {
+            for path in synced.keys().filter(|path| !found.contains_key(*path)) {
+                world.host.remove(path);
+            }
+            world.host.extend(found.clone());
+        });
+        self.synced = found;
+    }
+
+    /// Creates the directories of stacks that only the world has: those that Docker created to mount them.
+    fn create_what_docker_created(&mut self) {
+        let root = self.bench.root().to_owned();
+        let created: Vec<String> = self.bench.world(|world| {
+            let mounts = world.containers.values().flat_map(|one| &one.mounts);
+            mounts.map(|mount| mount.source.clone()).collect()
+        });
+        for path in created.iter().map(Path::new) {
+            if path.starts_with(&root) && !path.exists() {
+                fs::create_dir_all(path).expect("a folder");
+            }
+        }
+    }
+
+    /// A path below the stacks root, or after `~/` below the home directory.
+    fn path(&self, path: &str) -> PathBuf {
+        match path.strip_prefix("~/") {
+            Some(path) => self.bench.home().join(path),
+            None => self.bench.root().join(path),
+        }
+    }
+
+    /// What a transcript says, with the real paths.
+    fn real(&self, text: &str) -> String {
+        text.replace(ROOT, &self.bench.root().display().to_string())
+            .replace(HOME, &self.bench.home().display().to_string())
+            .replace(
+                ADDRESS,
+                self.bench.base_url().trim_start_matches("https://"),
+            )
+            .replace("CERTIFICATE\n", &self.bench.certificate_pem())
+    }
+
+    /// What differs between runs is replaced by what a transcript says.
+    fn masked(&self, text: &str) -> Result<String, String> {
+        let mut text = text
+            .replace(&self.bench.root().display().to_string(), ROOT)
+            .replace(&self.bench.home().display().to_string(), HOME)
+            .replace(
+                self.bench.base_url().trim_start_matches("https://"),
+                ADDRESS,
+            )
+            .replace(&self.bench.socket().display().to_string(), SOCKET);
+        for (template, with) in TIMES {
+            let masked = replaced(&text, template, with);
+            if template.contains('@') && masked != text && self.columns.is_some() {
+                return Err(format!(
+                    "a date is wider on some days: add `columns none`: {text}"
+                ));
+            }
+            text = masked;
+        }
+        if self.columns.is_none() {
+            text = without_times(&text);
+        }
+        let today = chrono::Utc::now().format("%Y-%m-%d").to_string();
+        Ok(text.replace(&today, "2026-01-02"))
+    }
+}
+
+/// The values that a query finds in what a command printed, which must conform to its schema.
+fn pick(line: &str, path: &str, out: &str) -> String {
+    let json: Value = match serde_json::from_str(out) {
+        Ok(json) => json,
+        Err(error) => return format!("{error}: {out}"),
+    };
+    let schema: Value = serde_json::from_str(&schema::stored()).expect("JSON");
+    let outputs = schema["properties"].as_object().expect("outputs");
+    let output = line
+        .split_whitespace()
+        .find(|word| outputs.contains_key(*word));
+    if let Some(output) = output.filter(|_| line.contains("--output json")) {
+        schema::conforms(output, &json);
+    }
+    query(path, &json)
+}
+
+/// Who gets a request.
+fn peer(request: &Request) -> &'static str {
+    match request.peer {
+        Peer::Portainer => "Portainer",
+        Peer::Engine => "Docker",
+    }
+}
+
+/// A request in a line.
+fn shown(request: &Request, names: &BTreeMap<String, String>) -> String {
+    let mut path = request.path.replace("/v1.41/", "/");
+    for (id, name) in names {
+        path = path.replace(id.as_str(), name);
+    }
+    // A container that the command created and removed again has no name.
+    if let Some(id) = path.split('/').find(|part| is_id(part)) {
+        path = path.replace(&id[..64], "<id>");
+    }
+    format!("{}: {} {path}", peer(request), request.method)
+}
+
+/// Whether a part of a path begins with the ID of a container.
+fn is_id(part: &str) -> bool {
+    part.len() >= 64 && part.bytes().take(64).all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether a request can change something.
+fn is_change(request: &Request) -> bool {
+    !matches!(request.method.as_str(), "GET" | "HEAD") && request.call != Call::Preview
+}
+
+/// What a command prints on two terminals of this width, or in pipes, and its end.
+fn output(
+    command: &mut Command,
+    columns: Option<u16>,
+    answers: Vec<Answer>,
+    bench: &Bench,
+) -> (String, String, ExitStatus) {
+    let Some(columns) = columns else {
+        let output = command.output().expect("a shell");
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        return (text(&output.stdout), text(&output.stderr), output.status);
+    };
+    let (out, inner_out) = terminal(columns, 24);
+    let (err, inner_err) = terminal(columns, 24);
+    if !answers.is_empty() {
+        command.stdin(inner_err.try_clone().expect("a copy"));
+    }
+    command.stdout(inner_out).stderr(inner_err);
+    let mut child = command.spawn().expect("a shell");
+    // Closes the inner ends of this process, so that the output ends with the child.
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let out = thread::spawn(move || everything_on(out));
+    let err = answered(err, answers, bench);
+    let out = out.join().expect("read");
+    let status = child.wait().expect("it ends");
+    let text = |text: String| text.replace("\r\n", "\n").replace('\x1b', "␛");
+    (text(out), text(err), status)
+}
+
+/// What a program prints on a terminal, on which each answer is typed after a question.
+fn answered(mut terminal: fs::File, answers: Vec<Answer>, bench: &Bench) -> String {
+    let mut shown = String::new();
+    for answer in answers {
+        let start = shown.len();
+        while !shown[start..].contains("[y/N] ") {
+            let mut bytes = [0; 1024];
+            match terminal.read(&mut bytes) {
+                Ok(count) if count > 0 => shown.push_str(&String::from_utf8_lossy(&bytes[..count])),
+                _ => return shown,
+            }
+        }
+        for step in answer.before {
+            bench.world(|world| step.apply(world));
+        }
+        let typed = format!("{}\n", answer.typed);
+        terminal.write_all(typed.as_bytes()).expect("typed");
+    }
+    shown + &everything_on(terminal)
+}
+
+/// Replaces each part of a text that fits a template: `#` is a digit, and `@` a letter.
+fn replaced(text: &str, template: &str, with: &str) -> String {
+    let fits = |part: &str| {
+        part.bytes()
+            .zip(template.bytes())
+            .all(|(is, wanted)| match wanted {
+                b'#' => is.is_ascii_digit(),
+                b'@' => is.is_ascii_alphabetic(),
+                wanted => is == wanted,
+            })
+    };
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if let Some(part) = rest.get(..template.len()).filter(|part| fits(part)) {
+            result.push_str(with);
+            rest = &rest[part.len()..];
+        } else {
+            result.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    result
+}
+
+/// `less than 0.1 s` and `0.4 s` → `N s`
+fn without_times(text: &str) -> String {
+    let text = text.replace("less than 0.1 s", "N s");
+    let masked = replaced(&text, " #.# s", " N s");
+    replaced(&masked, " ##.# s", " N s")
+}
+
+/// Finds the files below a folder, with what they contain.
+fn find(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, kind) = (entry.path(), entry.file_type().expect("a type"));
+        if kind.is_dir() {
+            find(&path, found);
+        } else if kind.is_file() {
+            let mut bytes = Vec::new();
+            if let Ok(file) = fs::File::open(&path) {
+                let _ = file.take(1 << 20).read_to_end(&mut bytes);
+            }
+            found.insert(path, bytes);
+        }
+    }
+}
+
+/// Finds the directories and the texts below a folder. Links are followed.
+fn texts(folder: &Path, found: &mut BTreeMap<String, Option<String>>) {
+    found.insert(folder.display().to_string(), None);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(metadata) = fs::metadata(&path) else {
+            continue;
+        };
+        if metadata.is_dir() {
+            texts(&path, found);
+        } else if metadata.is_file() && metadata.len() < 1 << 20 {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            found.insert(path.display().to_string(), Some(text));
+        }
+    }
+}
