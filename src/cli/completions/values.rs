@@ -68,7 +68,7 @@ pub(super) fn of(command: &str, arg: &str, given: &Given) -> Option<Vec<String>>
         ("restore", "to") => snapshots(given).unwrap_or_default(),
         (_, "file") => compose_files(given).unwrap_or_default(),
         (_, "endpoint") => of(&["auto"]),
-        (_, "tool") => of(&["docker", "podman"]),
+        (_, "tool") => of(&["docker"]),
         _ => return None,
     })
 }
