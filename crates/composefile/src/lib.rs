@@ -26,6 +26,8 @@
 //!
 //! The crate is pure: nothing in it touches the file system, the environment, processes, the network or the clock.
 //! The caller supplies the texts of files and the variables of the shell.
+// Also runs the example of the README.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![deny(clippy::disallowed_methods)]
 
 pub mod document;
@@ -36,8 +38,3 @@ pub mod places;
 pub mod reader;
 pub mod schema;
 pub mod services;
-
-/// Runs the example of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct ReadmeExamples;

@@ -43,15 +43,6 @@ struct Running<'a, 'f> {
     unknown: Vec<String>,
 }
 
-/// What happens to a container.
-enum Fate<'p> {
-    /// It gets a successor.
-    Recreated(&'p Service),
-    /// It is only removed.
-    Removed(Option<String>),
-    Unknown,
-}
-
 impl<'a> Running<'a, '_> {
     /// With a Portainer stack, Portainer stops the containers by their stop signal (M04). It does the same with those that
     /// it recreates (B10).
@@ -84,36 +75,37 @@ impl<'a> Running<'a, '_> {
         let surplus = project.map(|project| self.surplus(containers, project));
         let surplus = surplus.unwrap_or_default();
         for &container in containers {
-            let fate = project.map(|project| self.fate(container, project, &surplus));
-            self.container(container, fate.unwrap_or(Fate::Unknown));
+            let found = project.map(|project| self.successor(container, project, &surplus));
+            let (service, lost) = found.unwrap_or_default();
+            self.container(container, service, lost);
         }
     }
 
-    fn container(&mut self, container: Inspected<'a>, fate: Fate) {
+    /// `service` is what replaces the container, and `lost` why nothing does.
+    fn container(
+        &mut self,
+        container: Inspected<'a>,
+        service: Option<&Service>,
+        lost: Option<String>,
+    ) {
         let mut losses = Vec::new();
         let other = |message| (Kind::Other, message);
         losses.extend(self.other_directory(container).map(other));
         let if_recreated = if_recreated(self.facts, self.services, container);
         let mut placed = Vec::new();
-        match fate {
-            Fate::Removed(why) => losses.extend(why.map(|why| (Kind::Orphan, why))),
-            Fate::Unknown => {}
-            Fate::Recreated(service) => {
-                let (found, unknown) =
-                    replacement::losses(self.facts, container, service, if_recreated);
-                losses.extend(found);
-                self.unknown.extend(unknown);
-                placed = service
-                    .files
-                    .iter()
-                    .map(|file| file.target.clone())
-                    .collect();
-                if replacement::image_env(self.facts, container.image_id()).is_none() {
-                    self.unknown.push(format!(
-                        "cannot inspect the image of {}: the variables that it will lose are unknown",
-                        container.name()
-                    ));
-                }
+        losses.extend(lost.map(|why| (Kind::Orphan, why)));
+        if let Some(service) = service {
+            let (found, unknown) =
+                replacement::losses(self.facts, container, service, if_recreated);
+            losses.extend(found);
+            self.unknown.extend(unknown);
+            let files = service.files.iter();
+            placed.extend(files.map(|file| file.target.clone()));
+            if replacement::image_env(self.facts, container.image_id()).is_none() {
+                self.unknown.push(format!(
+                    "cannot inspect the image of {}: the variables that it will lose are unknown",
+                    container.name()
+                ));
             }
         }
         losses.extend(self.anonymous_volumes(container));
@@ -126,14 +118,16 @@ impl<'a> Running<'a, '_> {
         }
     }
 
-    fn fate<'p>(
+    /// The service that replaces a container, and why it is lost if none does. Neither if that is unknown, or for a container
+    /// beyond the replicas.
+    fn successor<'p>(
         &self,
         container: Inspected,
         project: &'p Project,
         surplus: &BTreeSet<&str>,
-    ) -> Fate<'p> {
+    ) -> (Option<&'p Service>, Option<String>) {
         let Some(name) = self.facts.label(container, "service") else {
-            return Fate::Unknown;
+            return (None, None);
         };
         let removed = |how: &str, why: &str| {
             let stays = self.facts.is_replaced_by_portainer(container);
@@ -142,7 +136,7 @@ impl<'a> Running<'a, '_> {
             } else {
                 "removed and not recreated"
             };
-            Fate::Removed(Some(format!("{what}: {why}")))
+            (None, Some(format!("{what}: {why}")))
         };
         if container.is_one_off(self.facts.tool) {
             return removed("stays", "it was started by `compose run`");
@@ -156,8 +150,8 @@ impl<'a> Running<'a, '_> {
                 "stays as an orphan",
                 &format!("the Compose file has no service {name}"),
             ),
-            Some(_) if surplus.contains(container.id()) => Fate::Removed(None),
-            Some(found) => Fate::Recreated(found),
+            Some(_) if surplus.contains(container.id()) => (None, None),
+            Some(service) => (Some(service), None),
         }
     }
 

@@ -22,7 +22,7 @@ use crate::{
 /// How far `volumes_from` is followed from service to service.
 const DEPTH: usize = 16;
 
-/// What the text mounts at one target.
+/// What a container has at one target.
 #[derive(Clone, PartialEq)]
 struct Mount {
     source: Source,
@@ -43,37 +43,24 @@ enum Source {
     Unknown,
 }
 
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bind(Place::Absolute(path)) => f.write_str(path),
+            Self::Bind(Place::Folder(_) | Place::Unknown) => f.write_str(INSIDE),
+            Self::Volume { name, .. } => write!(f, "volume {name}"),
+            Self::Anonymous => f.write_str("a new anonymous volume"),
+            Self::Tmpfs => f.write_str("a tmpfs"),
+            Self::Unknown => f.write_str("something else"),
+        }
+    }
+}
+
 /// What the text mounts into a service.
 struct Mounts {
     by_target: BTreeMap<String, Mount>,
     /// Whether there are no others.
     is_whole: bool,
-}
-
-/// What a container mounts.
-enum Now {
-    /// A named volume.
-    Volume(String),
-    Path(String),
-    Tmpfs,
-}
-
-impl fmt::Display for Now {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Volume(name) => write!(f, "volume {name}"),
-            Self::Path(path) => f.write_str(path),
-            Self::Tmpfs => f.write_str("a tmpfs"),
-        }
-    }
-}
-
-/// A mount of a container.
-struct Running<'c> {
-    source: Now,
-    /// Where it is on the host: the path that was asked for, and the one that was found.
-    places: Vec<&'c str>,
-    is_read_only: Option<bool>,
 }
 
 /// The losses of mounts, and what is unknown of them. Anonymous volumes are left out: they are always lost.
@@ -88,31 +75,31 @@ pub fn losses(
     let before =
         on_disk.and_then(|all| Some(mounts(Some(all), all.service(&service.name)?, DEPTH)));
     let (mut losses, mut unknown) = (Vec::new(), Vec::new());
-    for (target, now) in running(container) {
+    for (target, (now, places)) in running(container) {
         let is_changed =
             |before: &Mounts| before.by_target.get(&target) != after.by_target.get(&target);
         // The losses of the text say so.
         if before.as_ref().is_some_and(is_changed) {
             continue;
         }
-        let kept = match now.source {
-            Now::Volume(_) => "; the volume keeps its data",
+        let source = &now.source;
+        let kept = match source {
+            Source::Volume { .. } => "; the volume keeps its data",
             _ => "",
         };
-        let source = &now.source;
         let Some(mount) = after.by_target.get(&target) else {
             let message = format!("{source} is no longer mounted at {target}{kept}");
             losses.extend(after.is_whole.then_some((Kind::Other, message)));
             continue;
         };
 
-        losses.push(match moved(facts, &now, &mount.source) {
+        losses.push(match moved(facts, (source, &places), &mount.source) {
             // The container still has it.
-            Moved::No if matches!(source, Now::Path(path) if facts.lacks(path)) => (
+            Moved::No if matches!(source, Source::Bind(Place::Absolute(path)) if facts.lacks(path)) => (
                 Kind::Other,
                 format!("{source} no longer exists: Docker mounts an empty directory at {target}"),
             ),
-            Moved::No if is_in_clone(facts, &now) => (
+            Moved::No if is_in_clone(facts, &now, &places) => (
                 Kind::Other,
                 format!(
                     "files that were written to {source} may be lost: Portainer replaces its copy of the repository"
@@ -180,13 +167,14 @@ enum Moved {
     Unreadable(String),
 }
 
-fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
-    match (&now.source, after) {
+/// `now` is the source, and where it is on the host: the path that was asked for, and the one that was found.
+fn moved(facts: &Facts, (now, places): (&Source, &[&str]), after: &Source) -> Moved {
+    match (now, after) {
         // Only a text from Git has such paths in an adoption.
         (_, Source::Bind(Place::Folder(below))) if facts.is_adoption => {
             let is_it =
                 |place: &&str| facts.is_portainers(place) && Path::new(place).ends_with(below);
-            if now.places.iter().any(is_it) {
+            if places.iter().any(is_it) {
                 return Moved::No;
             }
             let what = if below.is_empty() {
@@ -198,19 +186,17 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
         }
         (_, Source::Unknown)
         | (
-            Now::Path(_),
+            Source::Bind(_),
             Source::Volume {
                 has_options: true, ..
             },
         ) => Moved::Unknown,
         (_, Source::Bind(Place::Absolute(path))) => {
-            if now.places.iter().any(|place| clean(place) == *path) {
+            if places.iter().any(|place| clean(place) == *path) {
                 return Moved::No;
             }
-            let places = now.places.iter();
-            let same: Vec<_> = places
-                .map(|place| (facts.is_same_file)(place, path))
-                .collect();
+            let is_same = |place: &&str| (facts.is_same_file)(place, path);
+            let same: Vec<_> = places.iter().map(is_same).collect();
             if same.contains(&Some(true)) {
                 Moved::No
             } else if same.contains(&None) {
@@ -219,33 +205,29 @@ fn moved(facts: &Facts, now: &Running, after: &Source) -> Moved {
                 Moved::To(path.clone())
             }
         }
-        (Now::Tmpfs, Source::Tmpfs) => Moved::No,
-        (Now::Volume(now), Source::Volume { name, .. }) if now == name => Moved::No,
-        (_, Source::Volume { name, .. }) => Moved::To(format!("volume {name}")),
-        (_, Source::Bind(_)) => Moved::To(INSIDE.to_owned()),
-        (_, Source::Anonymous) => Moved::To("a new anonymous volume".to_owned()),
-        (_, Source::Tmpfs) => Moved::To("a tmpfs".to_owned()),
+        (Source::Tmpfs, Source::Tmpfs) => Moved::No,
+        (Source::Volume { name: now, .. }, Source::Volume { name, .. }) if now == name => Moved::No,
+        (_, after) => Moved::To(after.to_string()),
     }
 }
 
 /// Whether a container may have written into Portainer's clone of a repository, which a deployment replaces.
-fn is_in_clone(facts: &Facts, now: &Running) -> bool {
+fn is_in_clone(facts: &Facts, now: &Mount, places: &[&str]) -> bool {
     let record = facts.record;
     record.is_some_and(|record| record.in_portainer == InPortainer::FromGit)
         && now.is_read_only != Some(true)
-        && now.places.iter().any(|place| facts.is_portainers(place))
+        && places.iter().any(|place| facts.is_portainers(place))
 }
 
-/// The mounts of a container, by target.
-fn running(container: Inspected) -> BTreeMap<String, Running> {
+/// The mounts of a container by target, each with its places on the host. Anonymous volumes are left out.
+fn running(container: Inspected<'_>) -> BTreeMap<String, (Mount, Vec<&str>)> {
     let mut found = BTreeMap::new();
     for (target, _) in container.fields("/HostConfig/Tmpfs") {
-        let mount = Running {
-            source: Now::Tmpfs,
-            places: Vec::new(),
+        let mount = Mount {
+            source: Source::Tmpfs,
             is_read_only: None,
         };
-        found.insert(clean(target), mount);
+        found.insert(clean(target), (mount, Vec::new()));
     }
     for mount in container.mounts() {
         let text = |key: &str| mount[key].as_str().unwrap_or_default();
@@ -255,20 +237,20 @@ fn running(container: Inspected) -> BTreeMap<String, Running> {
         places.retain(|place| place.starts_with('/'));
         let source = match text("Type") {
             "volume" if is_id(text("Name")) => continue,
-            "volume" => Now::Volume(text("Name").to_owned()),
-            "bind" if !places.is_empty() => Now::Path(clean(places[0])),
-            "tmpfs" => Now::Tmpfs,
+            "volume" => Source::Volume {
+                name: text("Name").to_owned(),
+                has_options: false,
+            },
+            "bind" if !places.is_empty() => Source::Bind(Place::Absolute(clean(places[0]))),
+            "tmpfs" => Source::Tmpfs,
             _ => continue,
         };
-        let is_writable = mount["RW"]
-            .as_bool()
-            .filter(|_| !matches!(source, Now::Tmpfs));
-        let mount = Running {
+        let is_writable = mount["RW"].as_bool().filter(|_| source != Source::Tmpfs);
+        let mount = Mount {
             source,
-            places,
             is_read_only: is_writable.map(|is| !is),
         };
-        found.insert(target, mount);
+        found.insert(target, (mount, places));
     }
     found
 }
