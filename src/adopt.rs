@@ -262,7 +262,7 @@ impl Adoption<'_, '_> {
         if let Some(password) = self.at.git.and_then(|git| git.password.as_ref()) {
             self.run.hide_secret(password.expose_secret());
         }
-        if let Some((contents, _)) = &prepared.before.contents {
+        if let Some((contents, _)) = &prepared.before.remote.contents {
             self.run.hide(None, &contents.env);
         }
         Ok(prepared)
@@ -284,7 +284,7 @@ impl Adoption<'_, '_> {
     fn say(&mut self, prepared: &Prepared) -> Result<()> {
         let plan = &prepared.plan;
         self.report.plan = Some(plan.clone());
-        if let Some(record) = &prepared.before.record {
+        if let Some(record) = &prepared.before.remote.record {
             self.report.portainer_stack = Some(record.id.clone());
         }
         let has_nothing_to_do = plan.sends_nothing() && plan.access.is_none();
@@ -372,10 +372,10 @@ impl Adoption<'_, '_> {
 impl Prepared {
     /// What ran when it was prepared.
     fn ran(&self) -> Ran<'_> {
-        let details = &self.before.details;
+        let host = &self.before.host;
         Ran {
-            containers: details.containers.as_deref().unwrap_or_default(),
-            at: details.at,
+            containers: host.containers.as_deref().unwrap_or_default(),
+            at: host.at,
         }
     }
 }

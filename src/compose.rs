@@ -128,7 +128,7 @@ impl Read {
 }
 
 /// The place of a Compose program, which is looked for when it is needed first.
-pub struct Host {
+pub struct Installation {
     tool: String,
     trace: Trace,
     found: OnceLock<Found>,
@@ -274,7 +274,7 @@ impl Input<'_> {
     }
 }
 
-impl Host {
+impl Installation {
     /// The host with the container command `tool`. Runs nothing.
     pub fn new(tool: &str, trace: Trace) -> Self {
         Self {

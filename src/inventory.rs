@@ -17,7 +17,7 @@ use crate::{
     engine::EngineReader,
     finding::Finding,
     model::{Container, Record, compose_label},
-    observe::{Host, Situation, interrupted, with_hint},
+    observe::{Overview, Situation, interrupted, with_hint},
     parallel::{caught, in_parallel_of},
     plan::{AdoptFlags, Plan, Readiness, runs_portainer, unusable},
     portainer::{BaseUrl, PortainerReader, is_rejected_key, other_key},
@@ -50,19 +50,19 @@ pub struct Inventory<'a> {
     pub engine: &'a EngineReader,
     pub base_url: &'a BaseUrl,
     pub location: &'a Location,
-    pub compose: &'a compose::Host,
+    pub compose: &'a compose::Installation,
     /// The state directory: snapshots tell where a stack was started.
     pub state: Option<&'a Path>,
 }
 
 impl<'a> Inventory<'a> {
     /// Reads what is the same for every stack.
-    pub fn host(&self) -> Host {
-        Host::read(self.portainer, self.engine)
+    pub fn host(&self) -> Overview {
+        Overview::read(self.portainer, self.engine)
     }
 
     /// Every stack of the host, sorted by name. Fails if the stacks root cannot be read.
-    pub fn find<'h>(&self, host: &'h Host) -> Result<Vec<Found<'h>>> {
+    pub fn find<'h>(&self, host: &'h Overview) -> Result<Vec<Found<'h>>> {
         found::find(self, host)
     }
 
@@ -129,7 +129,7 @@ impl<'a> Inventory<'a> {
     pub fn entry(
         &self,
         found: &Found,
-        host: &Host,
+        host: &Overview,
         interrupted: Option<&Unfinished>,
         adopt: Plan,
         command: &RestoreCommand,
@@ -216,7 +216,7 @@ impl<'a> Inventory<'a> {
     fn state(
         &self,
         found: &Found,
-        host: &Host,
+        host: &Overview,
         containers: Option<&Containers>,
         interrupted: Option<&Unfinished>,
         adopt: &Plan,
@@ -253,7 +253,7 @@ impl<'a> Inventory<'a> {
     }
 
     /// What `adopt` would do.
-    fn plan(&self, found: &Found, host: &Host) -> Plan {
+    fn plan(&self, found: &Found, host: &Overview) -> Plan {
         let stack = match &found.files {
             Files::Stack(stack) => stack,
             Files::Unusable(_, error) => return Plan::failed(error),
@@ -279,7 +279,7 @@ impl<'a> Inventory<'a> {
     }
 
     /// What could not be read, in a few words. The warnings of a list say why.
-    fn unread(&self, host: &Host) -> Option<String> {
+    fn unread(&self, host: &Overview) -> Option<String> {
         match self.portainer {
             _ if host.containers.is_none() => Some("Docker was not read".to_owned()),
             _ if host.records.is_none() => Some("Portainer was not read".to_owned()),
@@ -331,7 +331,7 @@ fn interrupted_run(
 }
 
 /// What could not be read of a host, and what a list lacks because of that. `unasked` is why Portainer was not asked.
-pub fn missing(host: &Host, unasked: Option<&anyhow::Error>) -> Vec<String> {
+pub fn missing(host: &Overview, unasked: Option<&anyhow::Error>) -> Vec<String> {
     let mut missing = host.warnings.clone();
     match &host.records {
         None => {

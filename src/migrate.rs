@@ -131,11 +131,11 @@ impl Procedure<'_, '_> {
         let (source, rewrite) = (prepared.source, prepared.rewrite);
         let (mut before, plan) = (prepared.before, prepared.plan);
         self.run.warn_all(&before.warnings);
-        if let Some((contents, _)) = &before.contents {
+        if let Some((contents, _)) = &before.remote.contents {
             self.run.hide(None, &contents.env);
         }
         self.say(&rewrite, &plan)?;
-        let containers = before.details.containers.clone();
+        let containers = before.host.containers.clone();
         let asked = self.ask(&plan, &before)?;
         let pulled = self.pull(&plan, &before)?;
         let seen = if asked || pulled {

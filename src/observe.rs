@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
+    mem::take,
     net::{TcpListener, UdpSocket},
     os::unix::fs::MetadataExt,
     path::Path,
@@ -27,7 +28,7 @@ use crate::{
     },
     parallel::{lock, side_by_side},
     plan::{
-        self, Before, Details, Environment, Facts, Keep, Namesake, Parsed, PathKind, Projects,
+        self, Before, Environment, Facts, Host, Keep, Namesake, Parsed, PathKind, Projects,
         RecordFacts, Sent, Unread,
     },
     portainer::{BaseUrl, PortainerReader, Repository},
@@ -45,16 +46,16 @@ mod combined;
 mod details;
 mod environment;
 mod foreign;
-mod host;
+mod overview;
 mod uses;
 
 pub use combined::{Combined, Uncombined, combined, files_on_disk};
 pub use environment::{Environments, Evidence, compare, environment};
 pub use foreign::{NOT_RECREATED, foreign_of, foreign_since, list, warnings_of};
-pub use host::Host;
+pub use overview::Overview;
 
 use details::details;
-use host::known;
+use overview::known;
 
 /// The run on the stack with these containers that was interrupted or is in progress.
 pub fn interrupted<'c>(
@@ -82,7 +83,7 @@ pub struct Situation<'a> {
     /// The container tool: its name is part of the labels.
     pub tool: &'a str,
     /// The Compose program of this host.
-    pub compose: &'a compose::Host,
+    pub compose: &'a compose::Installation,
     /// The state directory: it tells what was last sent (B22).
     pub state: Option<&'a Path>,
     /// Who may use the stack afterwards, if `--access` says so (B23).
@@ -100,27 +101,11 @@ pub enum Depth {
 }
 
 impl Before {
-    /// Whether something will be destroyed, as far as that is known.
-    pub fn destroys(&self) -> bool {
-        self.record.is_some() || self.may_have_containers()
-    }
-
-    /// Whether a Portainer stack may exist that the API key does not see (B24).
-    pub fn may_be_unseen(&self) -> bool {
-        self.record.is_none() && !self.rights.see_every_stack()
-    }
-
     fn evidence(&self) -> Evidence<'_> {
         Evidence {
-            own: self.listed(),
-            others: self.others.as_deref().unwrap_or_default(),
+            own: self.host.listed(),
+            others: self.host.others.as_deref().unwrap_or_default(),
         }
-    }
-
-    /// Whether the containers are known with all they could lose.
-    pub fn is_known(&self) -> bool {
-        let listed = self.listed.as_ref();
-        listed.is_some_and(|all| all.is_empty() || self.details.containers.is_some())
     }
 
     /// What a snapshot is taken of, before `command` changes it.
@@ -138,18 +123,18 @@ impl Before {
             base_url: situation.base_url,
             endpoint: situation.endpoint,
             tool: situation.tool,
-            record: self.record.as_ref(),
-            may_be_unseen: self.may_be_unseen(),
-            containers: self.listed.as_deref(),
+            record: self.remote.record.as_ref(),
+            may_be_unseen: self.remote.may_be_unseen(),
+            containers: self.host.listed.as_deref(),
         }
     }
 
     /// What a snapshot that follows at once need not read again.
     pub fn take_seen(&mut self) -> Seen {
         Seen {
-            record: self.contents.take(),
-            containers: self.details.containers.take(),
-            changes: std::mem::take(&mut self.details.changes),
+            record: self.remote.contents.take(),
+            containers: self.host.containers.take(),
+            changes: take(&mut self.host.changes),
         }
     }
 }
@@ -177,22 +162,22 @@ impl Situation<'_> {
             project: project.clone(),
             ..Before::default()
         };
-        before.own = self.list(name.as_str(), &mut before);
-        before.listed.clone_from(&before.own);
+        before.host.own = self.list(name.as_str(), &mut before);
+        before.host.listed.clone_from(&before.host.own);
         if project != name.as_str()
-            && let Some(own) = before.listed.take()
+            && let Some(own) = before.host.listed.take()
         {
             // A migration does not remove them, but the create may replace them, and a failed create removes them (M05,
             // M06).
             let more = self.list(&project, &mut before);
-            before.listed = more.map(|more| [own, more].concat());
+            before.host.listed = more.map(|more| [own, more].concat());
         }
-        before.uses = self.labeled(before.listed());
-        let others = before.listed.as_ref().map(|all| self.others(all));
-        before.others = others.and_then(|read| known(read, &mut before.warnings));
+        before.remote.uses = self.labeled(before.host.listed());
+        let others = before.host.listed.as_ref().map(|all| self.others(all));
+        before.host.others = others.and_then(|read| known(read, &mut before.warnings));
         self.record(records, &mut before);
         if let Some(place) = self.place() {
-            let answers = before.listed.is_some();
+            let answers = before.host.listed.is_some();
             let engine = answers.then(|| self.engine.id().ok()).flatten();
             let store = place.open(engine.as_deref());
             before.last_sent = store.last_sent();
@@ -208,11 +193,12 @@ impl Situation<'_> {
         }
         if depth == Depth::Everything || before.destroys() {
             // An engine that does not answer is asked once more, and then nothing else.
-            let answers =
-                before.listed.is_some() || before.unlistable.is_some() || self.engine.id().is_ok();
+            let answers = before.host.listed.is_some()
+                || before.host.unlistable.is_some()
+                || self.engine.id().is_ok();
             let asked = answers.then_some(self.engine);
             self.read_details(&mut before, asked);
-            before.details.portainer_env = self.portainer_env(before.others.as_deref());
+            before.host.portainer_env = self.portainer_env(before.host.others.as_deref());
         }
         if depth == Depth::Everything {
             self.read_version(&mut before);
@@ -225,7 +211,7 @@ impl Situation<'_> {
         let version = self.portainer.map_or(Ok(None), PortainerReader::version);
         let doubt = self.portainer.and_then(PortainerReader::doubt);
         before.warnings.extend(doubt.map(str::to_owned));
-        before.portainer_version = known(version, &mut before.warnings).flatten();
+        before.remote.version = known(version, &mut before.warnings).flatten();
     }
 
     /// The variables of Portainer's container, if it is one of `others`.
@@ -249,7 +235,7 @@ impl Situation<'_> {
 
     /// The run on the stack that was interrupted or is in progress, if its containers are known.
     pub fn interrupted(&self, before: &Before) -> Option<Unfinished> {
-        let (place, now) = (self.place()?, before.listed.as_ref()?);
+        let (place, now) = (self.place()?, before.host.listed.as_ref()?);
         interrupted(&place, self.engine, now, self.tool)
     }
 
@@ -290,7 +276,7 @@ impl Situation<'_> {
             .filter(|record| record.name == name.as_str())
             .partition(|record| record.endpoint_id == self.endpoint);
         let mut here = here.into_iter();
-        before.record = here.next();
+        before.remote.record = here.next();
         let here = here.map(|record| Namesake {
             record,
             is_on_this_host: Some(true),
@@ -299,20 +285,21 @@ impl Situation<'_> {
             is_on_this_host: self.is_on_this_host(record.endpoint_id, before.evidence()),
             record,
         });
-        before.namesakes = here.chain(elsewhere).collect();
-        before.successor = self.successor(before);
+        before.remote.namesakes = here.chain(elsewhere).collect();
+        before.remote.successor = self.successor(before);
     }
 
     /// See [`Before::successor`]. Portainer is asked only if it started a container.
     fn successor(&self, before: &Before) -> Option<String> {
         let dirs = before
+            .host
             .listed()
             .iter()
             .filter_map(|container| container.compose_label(self.tool, "project.working_dir"));
         let dirs: Vec<&str> = dirs
             .filter(|dir| dir.starts_with(PORTAINER_FOLDERS))
             .collect();
-        if before.record.is_some() || dirs.is_empty() {
+        if before.remote.record.is_some() || dirs.is_empty() {
             return None;
         }
         let records = self.portainer?.all_records(self.endpoint).ok()?;
@@ -354,9 +341,9 @@ impl Situation<'_> {
             Err(error) => {
                 let blocker = Some(Finding::of_error(&error));
                 if NoSharedVersion::caused(&error) {
-                    before.unlistable = blocker;
+                    before.host.unlistable = blocker;
                 } else {
-                    before.unread = blocker;
+                    before.host.unread = blocker;
                 }
                 None
             }
@@ -380,9 +367,9 @@ impl Situation<'_> {
         before: &'f Before,
     ) -> Facts<'f> {
         let (stack, base_url) = (self.stack, self.base_url);
-        let contents = before.contents.as_ref();
+        let contents = before.remote.contents.as_ref();
         let contents = contents.map(|(now, _)| Sent::new(&now.text, &now.env));
-        let record = before.record.as_ref();
+        let record = before.remote.record.as_ref();
         Facts {
             name: stack.name().as_str(),
             project: &before.project,
@@ -415,22 +402,22 @@ impl Situation<'_> {
     /// Reads the images with these references, unless they were read.
     pub fn read_images(&self, before: &mut Before, mut named: BTreeSet<String>) {
         // The refusal says that the engine cannot be read.
-        if before.listed.is_none() {
+        if before.host.listed.is_none() {
             return;
         }
-        named.retain(|name| !before.details.images.contains_key(name));
+        named.retain(|name| !before.host.images.contains_key(name));
         let mut failures = Vec::new();
         let images = details::images(self.engine, named, &mut failures);
-        before.details.images.extend(images);
+        before.host.images.extend(images);
         before.warnings.extend(failures.iter().map(with_hint));
     }
 
     /// Reads from Portainer and from the engine, if it answers, side by side.
     fn read_details(&self, before: &mut Before, engine: Option<&EngineReader>) {
         let (portainer, endpoint) = (self.portainer, self.endpoint);
-        let all = before.listed();
-        let record = before.record.as_ref();
-        let (labeled, evidence) = (before.uses.clone(), before.evidence());
+        let all = before.host.listed();
+        let record = before.remote.record.as_ref();
+        let (labeled, evidence) = (before.remote.uses.clone(), before.evidence());
         let read_details = || match engine {
             Some(engine) => details(engine, all),
             None => Default::default(),
@@ -464,28 +451,34 @@ impl Situation<'_> {
         let is_refused =
             rights == Rights::NoStacks || matches!(environment, Environment::Forbidden(_));
         match contents.transpose() {
-            Ok(contents) => before.contents = contents,
+            Ok(contents) => before.remote.contents = contents,
             Err(_) if is_refused => {}
             Err(error) => before.warnings.push(with_hint(&error)),
         }
         before.warnings.extend(unread);
-        before.uses = uses;
-        before.environment = environment;
-        before.details = details;
+        before.remote.uses = uses;
+        before.remote.environment = environment;
         let about = engine.and_then(|engine| engine.about().ok());
-        before.details.engine_version = about.and_then(|about| about.version.clone());
-        if before.listed.is_none() {
+        let listed = take(&mut before.host);
+        before.host = Host {
+            own: listed.own,
+            unread: listed.unread,
+            unlistable: listed.unlistable,
+            others: listed.others,
+            engine_version: about.and_then(|about| about.version.clone()),
             // They are unknown, and not none.
-            before.details.containers = None;
-        }
-        before.rights = rights;
+            containers: details.containers.filter(|_| listed.listed.is_some()),
+            listed: listed.listed,
+            ..details
+        };
+        before.remote.rights = rights;
         let is_warned_of = has_containers && !is_refused;
-        if before.may_be_unseen() && is_warned_of && portainer.is_some() {
+        if before.remote.may_be_unseen() && is_warned_of && portainer.is_some() {
             before.warnings.push(format!(
                 "{}; if Portainer already has a stack {}, the deployment will fail ({})",
-                before.rights,
+                before.remote.rights,
                 self.stack.name(),
-                before.rights.remedy()
+                before.remote.rights.remedy()
             ));
         }
     }

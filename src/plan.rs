@@ -4,6 +4,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod adoption;
+mod before;
 mod checks;
 mod edited;
 mod facts;
@@ -30,6 +31,7 @@ pub use adoption::{
     kept::{AdoptFlags, Keep, runs},
     variables::up,
 };
+pub use before::{Before, Environment, Host, Namesake};
 pub use checks::permissions::environment as unusable;
 pub use checks::{
     adoption::images_to_pull,
@@ -39,9 +41,7 @@ pub use checks::{
     sending::refused_name,
 };
 pub use edited::{InPortainer, changed_variables};
-pub use facts::{
-    Before, Details, Environment, Facts, Namesake, Parsed, PathKind, RecordFacts, Sent,
-};
+pub use facts::{Facts, Parsed, PathKind, RecordFacts, Sent};
 pub use fates::{Fate, Projects, Unread, binds::long_binds, versions::PortainerCompose};
 pub use losses::{
     files,

@@ -26,7 +26,7 @@ pub(super) fn sent_of(rewrite: &Faithful) -> Sent<'_> {
 /// The ID of the container of each service that has exactly one.
 fn containers(before: &Before, tool: &str) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
-    for container in before.inspected() {
+    for container in before.host.inspected() {
         let service = container.compose_label(tool, "service");
         if let Some(service) = service.filter(|_| !container.is_one_off(tool)) {
             let several = found.entry(service.to_owned()).and_modify(|id| *id = None);
@@ -94,7 +94,7 @@ impl<'a> Asking<'a> {
             containers,
             mask,
         };
-        let now = before.contents.as_ref();
+        let now = before.remote.contents.as_ref();
         let now = now.map(|(contents, _)| Sent::new(&contents.text, &contents.env));
         let last = before.deployed.as_ref();
         let deployed = last

@@ -21,9 +21,12 @@ impl Prepared {
     ) -> Self {
         let file = situation.stack.file();
         let planned = take(&mut self.plan);
-        let (rewrite, now) = (self.rewrite.as_ref().ok(), self.before.contents.as_ref());
+        let (rewrite, now) = (
+            self.rewrite.as_ref().ok(),
+            self.before.remote.contents.as_ref(),
+        );
         let mut plan = Plan {
-            losses_known: self.before.is_known(),
+            losses_known: self.before.host.is_known(),
             git: now.and_then(|(_, standing)| Some(standing.git.clone()?.typed(situation.git))),
             changed_variables: now.zip(rewrite).map_or_else(Vec::new, |((now, _), sent)| {
                 changed_variables(&now.env, &sent.env)
@@ -59,7 +62,7 @@ impl Prepared {
         plan.warnings = warnings;
         // Missing images are all that blocks it then.
         if let ([_], true, Ok(project)) = (&plan.blockers[..], flags.pull, &self.projects.sent) {
-            let images = &self.before.details.images;
+            let images = &self.before.host.images;
             plan.pulls =
                 plan::images_to_pull(project, images, |service| self.projects.builds(service));
             plan.blockers.retain(|_| plan.pulls.is_empty());

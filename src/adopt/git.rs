@@ -156,15 +156,15 @@ impl FromGit {
     /// Whether a Git stack has to be deployed again. Of what Portainer has, only the first file can be read: after a deployment
     /// that failed, that of the new commit.
     fn differs(&self, situation: &Situation, before: &Before, now: &Contents) -> bool {
-        let contents = before.contents.as_ref();
+        let contents = before.remote.contents.as_ref();
         let link = contents.and_then(|(_, standing)| standing.git.as_ref());
         let last = &before.last_sent;
         let is_last = link.is_some_and(|link| last.commit.as_ref() == Some(&link.commit));
         now.text != self.text()
             || is_last && !last.has(&self.whole(), &now.env)
             || situation.is_not_deployed()
-            || before.inspected().next().is_none()
-            || !before.inspected().all(Inspected::runs_or_succeeded)
+            || before.host.inspected().next().is_none()
+            || !before.host.inspected().all(Inspected::runs_or_succeeded)
     }
 
     /// Says of each service that is recreated what the repository changes, compared with the Compose file that was deployed.
@@ -202,7 +202,7 @@ impl FromGit {
 
     /// The blocker if this version of Portainer looks for the env files of the repository in the wrong folder.
     fn misplaced(&self, before: &Before) -> Option<Finding> {
-        let version = before.portainer_version.as_deref()?;
+        let version = before.remote.version.as_deref()?;
         let is_affected = MISPLACES_ENV_FILES.contains(&ComposeVersion::parse(version)?);
         let files = self.fetched.files.iter();
         let paths: BTreeSet<String> = files.flat_map(|(_, text)| env_files(text)).collect();
@@ -342,7 +342,7 @@ pub fn read(
 ) -> Result<FromGit> {
     let asked = situation.portainer.zip(situation.git);
     let (portainer, repository) = asked.context("Portainer was not asked")?;
-    let now = before.contents.as_ref().map(|(now, _)| &now.env);
+    let now = before.remote.contents.as_ref().map(|(now, _)| &now.env);
     FromGit::read(portainer, repository, now.unwrap_or(&rewrite.env), compose)
 }
 
@@ -357,7 +357,7 @@ pub fn judged(
     plan_of: impl Fn(Sent, bool) -> (Plan, Projects),
     compose: &Asking,
 ) -> (Option<FromGit>, Plan, Projects) {
-    if let Some((now, standing)) = &before.contents {
+    if let Some((now, standing)) = &before.remote.contents {
         let (mut plan, mut projects) = plan_of(git.read_as(), git.differs(situation, before, now));
         if plan.is_left_to_git()
             && plan
@@ -406,14 +406,18 @@ pub fn blockers(
     wanted: &Repository,
     projects: &Projects,
 ) -> Option<Finding> {
-    let Some(record) = &before.record else {
+    let Some(record) = &before.remote.record else {
         return projects.unread().map(|why| {
             let what = format!("cannot compare what the repository deploys with what runs: {why}");
             Finding::new(what, "fix that, then run the command again")
         });
     };
     let id = &record.id;
-    let standing = before.contents.as_ref().map(|(_, standing)| standing);
+    let standing = before
+        .remote
+        .contents
+        .as_ref()
+        .map(|(_, standing)| standing);
     match standing.and_then(|standing| standing.git.as_ref()) {
         _ if !record.is_from_git() => Some(not_linked(situation, before, id)),
         Some(link) if !link.is_of(wanted) => Some(Finding::new(
@@ -427,6 +431,7 @@ pub fn blockers(
 /// What linking a stack to Git costs that Portainer has without it (M24): a delete removes its containers.
 fn not_linked(situation: &Situation, before: &Before, id: &str) -> Finding {
     let running = before
+        .host
         .inspected()
         .filter(|container| container.is_running());
     let running: Vec<&str> = running.map(Inspected::name).collect();

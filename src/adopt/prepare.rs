@@ -148,7 +148,7 @@ impl Prepared {
 
     /// The text that Portainer has, if the stack is there.
     pub fn deployed(&self) -> Option<&str> {
-        let contents = self.before.contents.as_ref();
+        let contents = self.before.remote.contents.as_ref();
         contents.map(|(contents, _)| contents.text.as_str())
     }
 
@@ -167,7 +167,7 @@ impl Prepared {
     /// Whether the plan, what will be sent, and the containers are the same as in `other`.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let states = |of: &Self| -> Vec<(String, String)> {
-            let all = of.before.listed().iter();
+            let all = of.before.host.listed().iter();
             // A restart loop continues (B28).
             let state = |one: &Container| one.state.replace("restarting", "running");
             all.map(|one| (one.id.clone(), state(one))).collect()
@@ -189,7 +189,7 @@ impl Prepared {
             && git.is_none_or(|(one, other)| one.is_same(other))
             && sent(self) == sent(other)
             && states(self) == states(other)
-            && self.before.record == other.before.record
+            && self.before.remote.record == other.before.remote.record
     }
 
     /// This text and these variables as what was last sent, with the variables that only containers have (B22).
@@ -213,7 +213,7 @@ impl Prepared {
 
     /// What counts as last sent if Portainer has it already (B22).
     pub fn sent(&self, tool: &str) -> Option<LastSent> {
-        let (contents, standing) = self.before.contents.as_ref()?;
+        let (contents, standing) = self.before.remote.contents.as_ref()?;
         if standing.git.is_some() {
             return None;
         }
@@ -228,7 +228,7 @@ impl Prepared {
             .iter()
             .all(|service| service.fate.is_unchanged())
         {
-            let all = self.before.listed().iter();
+            let all = self.before.host.listed().iter();
             let hashes = all.filter_map(|container| container.compose_label(tool, "config-hash"));
             Some(hashes.map(str::to_owned).collect())
         } else {
@@ -263,7 +263,7 @@ fn warnings(plan: &Plan, runs: &Runs, situation: &Situation, before: &Before) ->
         )
     });
     let redeploy = "redeploy the stack in Portainer, or adopt it with --git again";
-    let left = if before.inspected().any(Inspected::is_running) {
+    let left = if before.host.inspected().any(Inspected::is_running) {
         (!plan.by_hand.is_empty()).then(|| format!("its containers were restored from another commit: to keep them, revert the commit in the repository; to deploy the commit again, {redeploy}"))
     } else {
         let restore = command(&["restore", situation.stack.name().as_str()]);
@@ -278,7 +278,7 @@ fn warnings(plan: &Plan, runs: &Runs, situation: &Situation, before: &Before) ->
 /// The volumes that may stay without a name: those that do not exist yet, and those that the text in Portainer does not name.
 fn dispensable(runs: &Runs, before: &Before) -> BTreeSet<String> {
     let mut volumes = missing(runs, before);
-    if let Some((contents, _)) = &before.contents {
+    if let Some((contents, _)) = &before.remote.contents {
         let all = runs
             .services
             .values()
@@ -295,7 +295,7 @@ pub(super) fn missing(runs: &Runs, before: &Before) -> BTreeSet<String> {
         .values()
         .flat_map(|runs| runs.volumes.values());
     let created = named.filter(|name| runs.created.contains(*name));
-    let new = created.filter(|name| !before.details.has_volume(name));
+    let new = created.filter(|name| !before.host.has_volume(name));
     new.cloned().collect()
 }
 
@@ -423,7 +423,7 @@ fn complete(
     before: &Before,
 ) {
     plan.warn_all(warnings(plan, runs, situation, before));
-    let containers = before.details.containers.as_deref().unwrap_or_default();
+    let containers = before.host.containers.as_deref().unwrap_or_default();
     let touched = plan.touched(containers);
     situation.lose_foreign(before, &touched, plan);
     let unrestorable = unrestorable(plan, situation, before, source);
@@ -447,21 +447,21 @@ fn unrestorable(
     let (name, tool) = (situation.stack.name(), situation.tool);
     let projects = name.projects();
     let label = compose_label(tool, "project");
-    let mut networks = before.details.networks.as_deref()?.clone();
+    let mut networks = before.host.networks.as_deref()?.clone();
     networks.retain(|network| {
         projects
             .iter()
             .any(|project| network["Labels"][&label] == **project)
     });
-    let record = before.contents.as_ref();
+    let record = before.remote.contents.as_ref();
     let record = record.map(|(contents, _)| Sent::new(&contents.text, &contents.env));
     let file = Sent::new(&source.compose, &[]);
     let texts: Vec<Sent> = record.into_iter().chain([file]).collect();
-    let containers = before.details.containers.as_deref()?;
+    let containers = before.host.containers.as_deref()?;
     let found = restore::Existing {
         containers,
         networks: &networks,
-        images: &before.details.images,
+        images: &before.host.images,
     };
     match restore::check_ahead(situation.engine, &found, tool, &texts) {
         Ok(problems) if problems.is_empty() => None,

@@ -240,7 +240,7 @@ impl Adoption<'_, '_> {
     /// run leaves has containers that Compose cannot adopt, or lacks some whose anonymous volumes only the snapshot knows.
     pub(super) fn finish_earlier_run(&mut self, prepared: Prepared) -> Result<Prepared> {
         let store = self.run.store();
-        let Some(now) = &prepared.before.details.containers else {
+        let Some(now) = &prepared.before.host.containers else {
             return Ok(prepared);
         };
         if !store.is_unfinished() {
@@ -279,7 +279,7 @@ impl Adoption<'_, '_> {
             let id = Inspected(old).id();
             now.iter().map(Inspected).any(|now| now.id() == id)
         });
-        let scope = if still_there || prepared.before.may_be_unseen() {
+        let scope = if still_there || prepared.before.remote.may_be_unseen() {
             Scope::Containers
         } else {
             Scope::Everything

@@ -27,11 +27,15 @@ impl Adoption<'_, '_> {
         let subject = before.subject("adopt", &prepared.source, &self.at);
         let seen = Seen {
             record: None,
-            containers: before.details.containers.clone(),
-            changes: before.details.changes.clone(),
+            containers: before.host.containers.clone(),
+            changes: before.host.changes.clone(),
         };
-        let planned = before.contents.as_ref().map(|(contents, _)| contents);
-        self.run.sees_every_stack = before.rights.see_every_stack();
+        let planned = before
+            .remote
+            .contents
+            .as_ref()
+            .map(|(contents, _)| contents);
+        self.run.sees_every_stack = before.remote.rights.see_every_stack();
         self.report.snapshot = self.run.take_complete_snapshot(&subject, seen, planned)?;
         self.mark(&self.start.clone());
         Ok(())
@@ -57,7 +61,7 @@ impl Adoption<'_, '_> {
         self.check_edits(prepared)?;
         let unknown = "the outcome is unknown: Portainer may be deploying the stack, and may have recreated its containers";
         self.mark(&Progress::Sent(unknown.to_owned()));
-        let record = prepared.before.record.as_ref();
+        let record = prepared.before.remote.record.as_ref();
         let last_sent = prepared.last_sent(payload.text, payload.env);
         let sent = if let Some(record) = record.filter(|_| !prepared.plan.creates()) {
             let updated = if let Some(git) = payload.git {
@@ -104,8 +108,8 @@ impl Adoption<'_, '_> {
     /// Stops if the Portainer stack was edited since it was read: the update would overwrite that (B22). If it cannot be read, the
     /// response to the update says why.
     fn check_edits(&self, prepared: &Prepared) -> Result<()> {
-        let before = prepared.before.contents.as_ref();
-        let record = prepared.before.record.as_ref();
+        let before = prepared.before.remote.contents.as_ref();
+        let record = prepared.before.remote.record.as_ref();
         let Some((record, (before, standing))) = record.zip(before) else {
             return Ok(());
         };
@@ -143,7 +147,7 @@ impl Adoption<'_, '_> {
         if self.at.access.is_some() || !prepared.plan.creates() {
             return;
         }
-        let ids = prepared.before.uses.containers.keys();
+        let ids = prepared.before.remote.uses.containers.keys();
         let ids: Vec<&str> = ids.map(String::as_str).collect();
         if let Err(error) = self.run.portainer.own_controls(self.at.endpoint, &ids) {
             self.run.warn(with_hint(&error));
@@ -201,7 +205,7 @@ impl Adoption<'_, '_> {
         }
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         // What Portainer had before shows no update.
-        let before = prepared.before.contents.as_ref();
+        let before = prepared.before.remote.contents.as_ref();
         let had = before.is_some_and(|(before, _)| is_sent(before, payload));
         match &seen {
             RecordSeen::Exists(id, deployment) => {

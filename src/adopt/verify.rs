@@ -271,7 +271,7 @@ fn not_copied(
         else {
             continue;
         };
-        let known = prepared.before.details.changes.get(before.id());
+        let known = prepared.before.host.changes.get(before.id());
         let Some(had) = known.and_then(Known::known) else {
             continue;
         };
@@ -323,7 +323,7 @@ pub(super) fn not_running(container: Inspected) -> Option<String> {
 
 /// The files that were lost with a container that was recreated or restarted.
 fn lost_files(prepared: &Prepared, one: &Compared) -> Option<String> {
-    let changes = &prepared.before.details.changes;
+    let changes = &prepared.before.host.changes;
     let changes = changes.get(one.before?.id()).and_then(Known::known)?;
     let before = one.before.filter(|_| one.change == Change::Recreated);
     let written = before.and_then(|before| plan::files(before, changes, &[]));

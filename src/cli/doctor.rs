@@ -57,7 +57,7 @@ fn with_settings(mut settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     }
     let has_key = key.is_some();
     settings.timeout = settings.timeout.min(LIMIT);
-    let compose = compose::Host::new(&settings.location.tool, console.trace());
+    let compose = compose::Installation::new(&settings.location.tool, console.trace());
     let reader = &clients::engine(&settings, console);
     // Portainer's status needs no key.
     let client = clients::portainer(&settings, key.unwrap_or_default(), false, console);

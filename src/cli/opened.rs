@@ -54,7 +54,7 @@ pub(super) fn inventory<'a>(
     settings: &'a Settings,
     portainer: Option<(&'a PortainerReader, i64)>,
     engine: &'a EngineReader,
-    compose: &'a compose::Host,
+    compose: &'a compose::Installation,
 ) -> Inventory<'a> {
     Inventory {
         portainer,
@@ -73,7 +73,7 @@ pub(super) struct Opened {
     pub(super) endpoint: i64,
     pub(super) stack: Stack,
     pub(super) peers: Arc<Peers>,
-    pub(super) compose: compose::Host,
+    pub(super) compose: compose::Installation,
     /// Who may use the stack afterwards, if `--access` says so.
     pub(super) access: Option<WantedAccess>,
     /// The repository to deploy it from, if `--git` names one.
@@ -174,7 +174,7 @@ impl Opened {
     ) -> Result<Self> {
         let endpoint = peers::environment(&mut settings, peers.readers(), console)?;
         Ok(Self {
-            compose: compose::Host::new(&settings.location.tool, console.trace()),
+            compose: compose::Installation::new(&settings.location.tool, console.trace()),
             settings,
             endpoint,
             stack,
@@ -221,7 +221,7 @@ pub(super) struct Surroundings {
     /// Portainer and the ID of the environment, or why Portainer is not used: there is no API key, or `--endpoint auto`
     /// could not read it.
     pub(super) portainer: Result<(Portainer, i64)>,
-    pub(super) compose: compose::Host,
+    pub(super) compose: compose::Installation,
 }
 
 impl Surroundings {
@@ -254,7 +254,7 @@ impl Surroundings {
             settings.endpoint = Some(id);
         }
         Ok(Self {
-            compose: compose::Host::new(&settings.location.tool, console.trace()),
+            compose: compose::Installation::new(&settings.location.tool, console.trace()),
             settings,
             engine,
             portainer,

@@ -119,10 +119,15 @@ pub(super) fn show_diff(
         shown: &rewrite.shown(),
     };
     let text_differs = print_diff(names, prepared.compared(), after, mask.as_ref());
-    let env_differs = prepared.before.contents.as_ref().and_then(|(now, _)| {
-        let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
-        print_variables(head, &now.env, &rewrite.env, reveal)
-    });
+    let env_differs = prepared
+        .before
+        .remote
+        .contents
+        .as_ref()
+        .and_then(|(now, _)| {
+            let head = ["in Portainer", "to be sent"].map(|which| format!("variables\t({which})"));
+            print_variables(head, &now.env, &rewrite.env, reveal)
+        });
     note_masked([text_differs, env_differs], console);
     Ok(())
 }
@@ -135,7 +140,7 @@ pub(super) fn show_request(
     console: &Console,
 ) -> Result<(), Ended> {
     let rewrite = rewrite(prepared, stack, console)?;
-    let record = prepared.before.record.as_ref();
+    let record = prepared.before.remote.record.as_ref();
     let prune = record.is_some_and(|record| record.prune);
     let body = match (&prepared.plan.request, &prepared.git) {
         (Some(Request::Nothing(_)), _) => {
@@ -156,7 +161,7 @@ pub(super) fn show_request(
 
 /// Hides the values of `.env`, of what would be sent, and of what Portainer has.
 fn mask_of(prepared: &Prepared, rewrite: &Faithful) -> Mask {
-    let now = prepared.before.contents.as_ref();
+    let now = prepared.before.remote.contents.as_ref();
     let now = now.map_or(&[][..], |(contents, _)| &contents.env);
     mask(&prepared.source, &[&rewrite.env, now].concat())
 }

@@ -13,7 +13,7 @@ use crate::{
     disk::{self, Refused},
     failure::Failure,
     model::{Container, PORTAINER_FOLDERS, Record, StackKind, is_folder_of},
-    observe::Host,
+    observe::Overview,
     parallel::in_parallel,
     stack::{Location, Stack, StackName, is_same, started_dirs, started_in_several},
 };
@@ -38,7 +38,7 @@ pub enum Files {
 }
 
 /// Every stack of the host, sorted by name. Fails if the stacks root cannot be read.
-pub(super) fn find<'h>(inventory: &Inventory, host: &'h Host) -> Result<Vec<Found<'h>>> {
+pub(super) fn find<'h>(inventory: &Inventory, host: &'h Overview) -> Result<Vec<Found<'h>>> {
     let mut finder = Finder::new(inventory, host);
     finder.directories()?;
     finder.projects();
@@ -62,7 +62,7 @@ struct Finder<'a, 'h> {
 }
 
 impl<'a, 'h> Finder<'a, 'h> {
-    fn new(inventory: &Inventory<'a>, host: &'h Host) -> Self {
+    fn new(inventory: &Inventory<'a>, host: &'h Overview) -> Self {
         let at = inventory.location;
         let environment = inventory.portainer.map(|(_, id)| id);
         let listed = host.records.iter().flatten();

@@ -70,11 +70,11 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         },
         export_command: situation.stack.export_command(),
         overwrite_command: commands.of_adoption(&["plan"], flags.overwriting()),
-        may_be_unseen: before.may_be_unseen(),
+        may_be_unseen: before.remote.may_be_unseen(),
         unanswered: situation.unanswered()?,
         portainer: PortainerReport {
             url: situation.base_url.to_string(),
-            version: before.portainer_version.clone(),
+            version: before.remote.version.clone(),
             environment: situation.endpoint,
         },
         adopt,
@@ -100,16 +100,16 @@ fn planned<P>(prepared: &Result<P>, plan: fn(&P) -> &Plan) -> Plan {
 fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> StackReport {
     let name = situation.stack.name().as_str();
     let interrupted = situation.interrupted(before);
-    let containers = before.listed.as_ref();
+    let containers = before.host.listed.as_ref();
     StackReport {
         name: name.to_owned(),
         dir: Some(situation.stack.dir_text().to_owned()),
         file: Some(situation.stack.file().to_owned()),
         containers: containers.map(|all| Containers::of(all, situation.tool)),
-        portainer_stack: before.record.as_ref().map(PortainerStack::of),
+        portainer_stack: before.remote.record.as_ref().map(PortainerStack::of),
         interrupted_run: interrupted
             .as_ref()
-            .map(|run| interrupted_run(run, (name, before.record.as_ref()), command)),
+            .map(|run| interrupted_run(run, (name, before.remote.record.as_ref()), command)),
     }
 }
 

@@ -66,7 +66,7 @@ impl Procedure<'_, '_> {
 
     /// Stops if the containers are not as they were observed. `when` says since when.
     pub(super) fn require_unchanged(&self, before: &Before, when: &str) -> Result<()> {
-        if before.listed.is_none() || self.is_unchanged(before) {
+        if before.host.listed.is_none() || self.is_unchanged(before) {
             return Ok(());
         }
         let what = format!("the stack's containers changed {when}, or can no longer be listed");
@@ -77,10 +77,10 @@ impl Procedure<'_, '_> {
 
 /// What a migration interrupts or loses, in one line.
 fn effect(name: &str, plan: &Plan, before: &Before) -> String {
-    let record = before.record.as_ref();
+    let record = before.remote.record.as_ref();
     let deleted = record.map(|record| format!("Portainer stack {} is deleted", record.id));
     let mut effects = Vec::from_iter(deleted);
-    let containers = before.own.as_deref();
+    let containers = before.host.own.as_deref();
     let fate = |one: &Container| plan::fate_of(&plan.services, one.name());
     let is_removed = |one: &&Container| matches!(fate(one), Some(Fate::Removed(_)));
     let all = containers.into_iter().flatten();

@@ -63,12 +63,12 @@ impl Prepared {
         } else {
             Readiness::Blocked
         };
-        plan.request = Some(match &before.record {
+        plan.request = Some(match &before.remote.record {
             Some(record) => Request::Replace(record.id.clone()),
             None => Request::Create,
         });
-        plan.losses_known &= before.is_known();
-        plan.access.clone_from(&before.uses.wanted);
+        plan.losses_known &= before.host.is_known();
+        plan.access.clone_from(&before.remote.uses.wanted);
         plan.changed_lines = Some(changed_lines(&self.source.compose, &self.rewrite.text));
         self
     }
@@ -85,7 +85,7 @@ impl Prepared {
         let mask = mask(&source, sent.env);
         situation.engine.hide(&mask);
         let mut before = situation.observe(records, depth);
-        before.warnings.extend(before.unread.iter().map(|why| {
+        before.warnings.extend(before.host.unread.iter().map(|why| {
             let hint = why.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
             format!("{}{hint}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back", why.message)
         }));
@@ -104,7 +104,7 @@ impl Prepared {
             situation.read_images(&mut before, named);
         }
         if let (Ok(project), Some(text)) = (&projects.sent, &text)
-            && before.portainer_version.is_none()
+            && before.remote.version.is_none()
             && plan::depends_on_version(sent, text, project)
         {
             situation.read_version(&mut before);
@@ -115,7 +115,7 @@ impl Prepared {
         };
         let mut plan = plan::migration(&facts);
         let name = Some(situation.stack.name().as_str());
-        let containers = before.inspected();
+        let containers = before.host.inspected();
         let touched: Vec<_> = containers
             .map(
                 |container| match container.compose_label(situation.tool, "project") {

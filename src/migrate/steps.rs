@@ -107,7 +107,7 @@ impl Procedure<'_, '_> {
             one.name == stack.name().as_str() && one.endpoint_id == self.at.endpoint
         };
         let id = |record: &Record| record.id.clone();
-        if records.iter().find(is_own).map(id) != before.record.as_ref().map(id) {
+        if records.iter().find(is_own).map(id) != before.remote.record.as_ref().map(id) {
             return Err(Failure::new(format!("the Portainer stack changed {when}"))
                 .hint("run the command again: it makes a new plan")
                 .into());
@@ -134,12 +134,12 @@ impl Procedure<'_, '_> {
         before: &Before,
         seen: Seen,
     ) -> Result<()> {
-        if before.record.is_none() && before.listed.is_none() {
+        if before.remote.record.is_none() && before.host.listed.is_none() {
             self.run
                 .warn("no snapshot is taken: the stack's containers are unknown");
         }
         let subject = before.subject("migrate", source, &self.at);
-        self.run.sees_every_stack = before.rights.see_every_stack();
+        self.run.sees_every_stack = before.remote.rights.see_every_stack();
         let id = self.run.take_snapshot(&subject, seen)?;
         self.mark(|progress| progress.snapshot = id);
         Ok(())
@@ -147,7 +147,7 @@ impl Procedure<'_, '_> {
 
     /// C51.
     pub(super) fn delete_record(&mut self, before: &Before) -> Result<()> {
-        let Some(record) = &before.record else {
+        let Some(record) = &before.remote.record else {
             return Ok(());
         };
         let id = &record.id;
@@ -234,7 +234,7 @@ impl Procedure<'_, '_> {
     /// Whether the containers are the same as before, in the same states. A delete that was refused may have stopped
     /// some of them first.
     pub(super) fn is_unchanged(&self, before: &Before) -> bool {
-        let Some(before) = &before.listed else {
+        let Some(before) = &before.host.listed else {
             return false;
         };
         let states = |all: &[Container]| -> Vec<_> {
@@ -266,9 +266,9 @@ impl Procedure<'_, '_> {
 
     /// C52. Removes the containers that were listed before; after a delete, those that a new listing finds.
     pub(super) fn remove_containers(&mut self, before: Before) -> Result<()> {
-        let containers = match &before.record {
+        let containers = match &before.remote.record {
             Some(_) => self.list()?,
-            None => before.own,
+            None => before.host.own,
         }
         .unwrap_or_default();
         if containers.is_empty() {

@@ -6,11 +6,10 @@ use anyhow::Result;
 use chrono::Utc;
 use serde_json::Value;
 
-use super::Details;
-use crate::{engine::EngineReader, model::Container, run::read_changes};
+use crate::{engine::EngineReader, model::Container, plan::Host, run::read_changes};
 
-/// Reads the [`Details`]. Returns also why a part of them could not be read.
-pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Details, Vec<anyhow::Error>) {
+/// Reads them. Returns also why a part of them could not be read.
+pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Host, Vec<anyhow::Error>) {
     let mut failures = Vec::new();
     let ids = all.iter().map(|container| &container.id);
     let at = Utc::now();
@@ -23,14 +22,14 @@ pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Details, Vec
     let all_volumes = volumes.as_deref().map_or(&[][..], Vec::as_slice);
     let changes = read_changes(engine, inspected, all_volumes);
     let images = images(engine, references, &mut failures);
-    let details = Details {
+    let details = Host {
         containers,
         at,
         changes,
         images,
         networks,
         volumes,
-        ..Details::default()
+        ..Host::default()
     };
     (details, failures)
 }

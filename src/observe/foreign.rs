@@ -23,11 +23,11 @@ impl Situation<'_> {
             return;
         }
         // That they could not be listed is said already.
-        let Some(others) = &before.others else {
+        let Some(others) = &before.host.others else {
             return plan.warn(UNKNOWN);
         };
         let ids = others.iter().map(|one| &one.id);
-        let own = before.details.containers.iter().flatten().cloned();
+        let own = before.host.containers.iter().flatten().cloned();
         match self.engine.inspect_containers(ids) {
             Ok(mut all) => {
                 all.extend(own);

@@ -56,7 +56,7 @@ impl Request {
 
 /// The request, and the fate of every service: a plan without its checks and losses.
 pub fn fates(facts: &Facts) -> Plan {
-    let uses = &facts.before.uses;
+    let uses = &facts.before.remote.uses;
     let mut plan = Plan {
         request: Some(request(facts, facts.redeploys)),
         in_portainer: facts
@@ -129,7 +129,7 @@ impl Plan {
             self.blockers.extend(redefined.blockers());
         }
         self.lose_by_adoption(facts, project, compose);
-        let containers = facts.before.inspected();
+        let containers = facts.before.host.inspected();
         let mut lost =
             containers.filter(|container| self.keeps_of_lost_portainer(facts, *container));
         if let Some(one) = lost.next() {
@@ -168,7 +168,7 @@ impl Plan {
         let dir = facts.label(container, "project.working_dir");
         let is_lost = dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS))
             && facts.record.is_none()
-            && facts.before.rights.see_every_stack();
+            && facts.before.remote.rights.see_every_stack();
         is_lost && fate_of(&self.services, container.name()).is_some_and(Fate::keeps_containers)
     }
 
@@ -193,7 +193,7 @@ impl Plan {
         if self.in_portainer == InPortainer::FromGit && facts.before.last_sent.is_behind {
             let is_as_left =
                 |one: &Inspected| edited::is_as_left(*one, &facts.before.last_sent, facts.tool);
-            let restored = facts.before.inspected();
+            let restored = facts.before.host.inspected();
             let restored = restored.filter(|container| is_as_left(container) == Some(true));
             self.by_hand = restored.map(|one| one.name().to_owned()).collect();
         }
@@ -201,7 +201,7 @@ impl Plan {
         if let Some(record) = edited {
             let is_last = record.last_sent.has(facts.sent.text, facts.sent.env);
             self.files_differ = self.in_portainer == InPortainer::Edited && !is_last;
-            let containers = facts.before.inspected();
+            let containers = facts.before.host.inspected();
             self.by_hand = containers
                 .filter(|container| edited::is_by_hand_since(*container, record.record, facts.tool))
                 .map(|container| container.name().to_owned())
@@ -264,6 +264,7 @@ impl Plan {
         }
         let paused = facts
             .before
+            .host
             .inspected()
             .filter(|container| container.is_paused());
         self.warn_all(paused.map(|one| {
@@ -276,7 +277,7 @@ impl Plan {
 /// Whether none of the containers of services runs. One that a restore created may never have run. A stack without
 /// containers is stopped if Portainer has deployed it. It may have been deleted there since.
 fn is_stopped(facts: &Facts) -> bool {
-    let all = facts.before.inspected();
+    let all = facts.before.host.inspected();
     let mut own = all
         .filter(|container| !container.is_one_off(facts.tool))
         .peekable();

@@ -58,21 +58,22 @@ impl Plan {
         let damage = damage(facts);
         let is_damaged = damage.is_some();
         self.blockers.extend(damage);
-        let listed = facts.before.listed();
+        let listed = facts.before.host.listed();
         if !listed.is_empty() {
             self.blockers
                 .extend(permissions::runs_portainer(listed, facts.portainer_port));
         }
-        let is_concerned = match facts.before.environment {
+        let is_concerned = match facts.before.remote.environment {
             Environment::OtherEngine { .. }
             | Environment::Clone { .. }
             | Environment::OtherSocket(_) => !listed.is_empty(),
             _ => destroys,
         };
-        let environment = permissions::environment(&facts.before.environment, facts.endpoint);
+        let environment =
+            permissions::environment(&facts.before.remote.environment, facts.endpoint);
         self.blockers.extend(environment.filter(|_| is_concerned));
         self.blockers.extend(permissions::registered(facts));
-        self.blockers.extend(facts.before.unlistable.clone());
+        self.blockers.extend(facts.before.host.unlistable.clone());
         if destroys {
             self.refuse_a_failing_create(facts, project, is_damaged);
         }
@@ -85,7 +86,7 @@ impl Plan {
         project: Option<&Project>,
         is_damaged: bool,
     ) {
-        if let Environment::Unknown(reason) = &facts.before.environment {
+        if let Environment::Unknown(reason) = &facts.before.remote.environment {
             self.warn(format!(
                 "cannot verify that environment {} is this host: {}",
                 facts.endpoint, reason
@@ -135,11 +136,11 @@ impl Plan {
         let what = "Compose cannot start paused containers";
         let paused = Finding::about(conflicts::paused(facts), what, "unpause them first");
         refusals.extend(paused.map(|refusal| refusal.of_kind(Kind::Paused)));
-        let others: Vec<&Container> = facts.before.others.iter().flatten().collect();
+        let others: Vec<&Container> = facts.before.host.others.iter().flatten().collect();
         refusals.extend(conflicts::held_by((&others, facts.tool), project, |_| true));
         for refusal in refusals {
             let is_on_engine = matches!(refusal.kind, Kind::OnEngine | Kind::Paused);
-            if is_on_engine && facts.before.environment != Environment::SameEngine {
+            if is_on_engine && facts.before.remote.environment != Environment::SameEngine {
                 let told = if refusal.details.is_empty() {
                     vec![refusal.message]
                 } else {
@@ -185,8 +186,9 @@ impl Plan {
             // B23
             let users = facts
                 .before
+                .remote
                 .uses
-                .lost_with_stack(facts.before.rights.see_every_stack());
+                .lost_with_stack(facts.before.remote.rights.see_every_stack());
             let is_known = users.is_some();
             let lost = losses.filter(|loss| !is_known || loss.kind != Kind::Access);
             let named = users.as_ref().and_then(record::use_lost);
@@ -200,11 +202,11 @@ impl Plan {
         }
         let losses = std::mem::take(&mut self.losses).into_iter();
         (self.changes, self.losses) = losses.partition(|loss| loss.is_change(false));
-        if !facts.before.listed().is_empty() && facts.before.details.containers.is_none() {
+        if !facts.before.host.listed().is_empty() && facts.before.host.containers.is_none() {
             self.warn("cannot inspect the containers: what they would lose is unknown");
         }
         // Otherwise, a refusal or a doubt says why.
-        let is_preview = !destroys(facts) && facts.before.details.containers.is_some();
+        let is_preview = !destroys(facts) && facts.before.host.containers.is_some();
         if let (Err(why), true) = (&facts.projects.on_disk, project.is_some() || is_preview) {
             self.warn(format!(
                 "what the rewritten Compose file loses is unknown: {why}"
@@ -215,11 +217,11 @@ impl Plan {
 
 /// The images that the text names and that are not on this engine, if it is the one of the environment.
 fn absent_images(facts: &Facts) -> Vec<Pull> {
-    let is_here = !facts.before.environment.is_other_engine();
+    let is_here = !facts.before.remote.environment.is_other_engine();
     let named = facts.document.filter(|_| is_here);
     let named = named.map(|text| missing::images_to_have(text, facts.sent));
     let images = named.unwrap_or_default().into_iter();
-    let is_absent = |image: &String| matches!(facts.before.details.images.get(image), Some(None));
+    let is_absent = |image: &String| matches!(facts.before.host.images.get(image), Some(None));
     let pull = |image| Pull {
         shown: None,
         image,
@@ -230,7 +232,7 @@ fn absent_images(facts: &Facts) -> Vec<Pull> {
 
 /// Whether a migration removes something.
 fn destroys(facts: &Facts) -> bool {
-    facts.record.is_some() || facts.before.may_have_containers()
+    facts.record.is_some() || facts.before.host.may_have_containers()
 }
 
 /// B02.

@@ -79,7 +79,7 @@ pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
 
 /// The inspect objects of the containers with these names.
 pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
-    let all = facts.before.inspected();
+    let all = facts.before.host.inspected();
     all.filter(|container| names.iter().any(|name| name == container.name()))
         .collect()
 }

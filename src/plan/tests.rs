@@ -11,7 +11,7 @@ use crate::{
     compose::{ComposeVersion, Doubt, HOME, Project, Read, Rejection},
     finding::{Finding, Kind},
     model::{Changes, Container, Mount, PublishedPort, Record, Rights, Uses, Variable},
-    plan::checks::validation,
+    plan::{before::Remote, checks::validation},
     rewrite::{
         env::{contract_env, stack_env},
         faithful::{Runs, written_services},
@@ -155,20 +155,23 @@ impl World {
         let record = Record::with_id("7");
         let known = Arc::new(vec![json!({"Name": "known"})]);
         let before = Before {
-            listed: Some(self.containers.iter().map(listed).collect()),
-            others: Some(self.others.clone()),
-            environment: self.environment.clone(),
-            rights: self.rights.clone(),
-            uses: self.uses.clone(),
-            portainer_version: self.portainer_version.map(str::to_owned),
-            details: Details {
+            remote: Remote {
+                environment: self.environment.clone(),
+                rights: self.rights.clone(),
+                uses: self.uses.clone(),
+                version: self.portainer_version.map(str::to_owned),
+                ..Remote::default()
+            },
+            host: Host {
+                listed: Some(self.containers.iter().map(listed).collect()),
+                others: Some(self.others.clone()),
                 containers: Some(self.containers.clone()),
                 changes: self.changes.clone(),
                 images: self.images.clone(),
                 networks: Some(known.clone()),
                 volumes: Some(known),
                 portainer_env: self.portainer_env.clone(),
-                ..Details::default()
+                ..Host::default()
             },
             ..Before::default()
         };

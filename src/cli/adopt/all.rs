@@ -30,7 +30,7 @@ use crate::{
     failure::Failure,
     inventory::{Files, Found, Inventory, PLANNED_AT_ONCE, missing},
     model::WantedAccess,
-    observe::{Host, Situation, with_hint},
+    observe::{Overview, Situation, with_hint},
     parallel::{caught, in_parallel_of, lock},
     plan::{Plan, Readiness},
     report::{AdoptReport, AllEntry, AllReport, Outcome, StackResult, VERSION},
@@ -187,7 +187,8 @@ impl All<'_> {
     fn plan(&self, report: &Mutex<AllReport>) -> Result<Vec<Option<Planned>>> {
         let (portainer, engine) = self.peers.readers();
         engine.refuse_podman()?;
-        let compose = compose::Host::new(&self.settings.location.tool, self.console.trace());
+        let compose =
+            compose::Installation::new(&self.settings.location.tool, self.console.trace());
         compose.compose()?;
         let portainer = Some((portainer, self.endpoint));
         let inventory = inventory(&self.settings, portainer, engine, &compose);
@@ -259,7 +260,7 @@ impl All<'_> {
     fn plan_one(
         &self,
         found: &Found,
-        host: &Host,
+        host: &Overview,
         inventory: &Inventory,
     ) -> (AllEntry, Option<Planned>) {
         let failed = |error: &anyhow::Error| (StackResult::Blocked, Plan::failed(error), None);

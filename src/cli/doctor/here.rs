@@ -63,7 +63,7 @@ pub(super) fn api_key(settings: &Settings) -> (Option<SecretString>, Check) {
 }
 
 /// The Compose program. Runs it to read its version.
-pub(super) fn compose(host: &compose::Host) -> Check {
+pub(super) fn compose(host: &compose::Installation) -> Check {
     match host.compose() {
         Ok(program) => Check::ok("Compose", program.name()),
         Err(error) => Check::of_error("Compose", &error, ""),

@@ -20,7 +20,7 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     Export::check(&to, force)?;
     console.waiting("reading the containers");
     let tool = &settings.location.tool;
-    let host = compose::Host::new(tool, console.trace());
+    let host = compose::Installation::new(tool, console.trace());
     let program = host.compose()?;
     engine.refuse_podman()?;
     let reconstructed = reconstruct(&engine, tool, name.as_str(), program)?;

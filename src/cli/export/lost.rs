@@ -102,7 +102,7 @@ fn doubt(
     tool: &str,
     console: &Arc<Console>,
 ) -> Result<Option<String>> {
-    let host = compose::Host::new(tool, console.trace());
+    let host = compose::Installation::new(tool, console.trace());
     let input = compose::Input::OnDisk {
         project: Some(name.as_str()),
         dir,

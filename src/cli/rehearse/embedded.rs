@@ -90,13 +90,13 @@ impl Embedded {
             RestoreCommand::default(),
         )?;
         let rehearsal = Arc::new(rehearsal);
-        let host = compose::Host::new(tool, console.trace());
+        let host = compose::Installation::new(tool, console.trace());
         let original = stack_dir(stack.name(), &settings.location)?;
         let original = disk::is_dir(&original).then_some(original);
         let program = program::Embedded::new(Arc::clone(&rehearsal), host, original)?;
         let peers = Arc::new(Peers::new(portainer, engine));
         let opened = Opened {
-            compose: compose::Host::with(program),
+            compose: compose::Installation::with(program),
             ..Opened::of(stack.clone(), settings, peers, console)?
         };
         Ok(Self {

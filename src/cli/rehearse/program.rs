@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::{
     compose::{
-        Answer, ENV_FILE, HOME, Host, Input, Profiles, Program, Read, Rejection, Values, Version,
-        compose_file,
+        Answer, ENV_FILE, HOME, Input, Installation, Profiles, Program, Read, Rejection, Values,
+        Version, compose_file,
     },
     text::{Mask, excerpt},
 };
@@ -27,7 +27,7 @@ const FOLDER: &str = "/stack";
 pub(super) struct Embedded {
     rehearsal: Arc<Rehearsal>,
     version: Version,
-    host: Host,
+    host: Installation,
     /// The directory of the stack that is rehearsed, if it is not an example.
     original: Option<PathBuf>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Embedded {
 impl Embedded {
     pub(super) fn new(
         rehearsal: Arc<Rehearsal>,
-        host: Host,
+        host: Installation,
         original: Option<PathBuf>,
     ) -> Result<Self> {
         Ok(Self {

@@ -35,14 +35,14 @@ pub(super) fn prepared(
     let earlier = || earlier(settings.state.as_deref(), name, &settings.location.tool);
     let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
     say_where(name, stack.dir(), &settings.location, console);
-    let compose = compose::Host::new(&settings.location.tool, console.trace());
+    let compose = compose::Installation::new(&settings.location.tool, console.trace());
     let alone = inventory(settings, None, &engine, &compose);
     let flags = AdoptFlags {
         keep,
         ..AdoptFlags::default()
     };
     let prepared = Prepared::new(&alone.situation(&stack), flags)?;
-    if !prepared.before.is_known() {
+    if !prepared.before.host.is_known() {
         let why = listed.as_ref().err();
         let why = why.map(|error| format!(": {}", with_hint(error)));
         console.warning(&format!(

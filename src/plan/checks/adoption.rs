@@ -63,7 +63,7 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
-        self.facts.before.inspected()
+        self.facts.before.host.inspected()
     }
 
     /// The directories in which containers were started.
@@ -170,7 +170,7 @@ impl<'f> Blocking<'_, 'f> {
             }
         }
         let Facts { name, dir: own, .. } = *self.facts;
-        let sees_every_stack = self.facts.before.rights.see_every_stack();
+        let sees_every_stack = self.facts.before.remote.rights.see_every_stack();
         let is_shared = self.dirs().any(|dir| self.is_here(dir));
         for (dir, containers) in dirs {
             let is_missing = (self.facts.lookup)(dir) == PathKind::Missing;
@@ -180,7 +180,7 @@ impl<'f> Blocking<'_, 'f> {
                 self.facts.tool
             );
             let is_portainers = dir.starts_with(PORTAINER_FOLDERS);
-            let successor = self.facts.before.successor.as_deref();
+            let successor = self.facts.before.remote.successor.as_deref();
             let hint = if let Some(other) = successor.filter(|_| is_portainers) {
                 format!(
                     "that directory is now the one of the Portainer stack {}: {recreate}",
@@ -299,7 +299,7 @@ impl<'f> Blocking<'_, 'f> {
             let hint = "add a service, or set COMPOSE_PROFILES in .env if each has a profile";
             self.add(format!("{} starts no service", self.file), hint);
         }
-        if !self.facts.before.environment.is_other_engine() {
+        if !self.facts.before.remote.environment.is_other_engine() {
             self.images(project);
             self.sources(project);
             self.addresses(project);

@@ -224,7 +224,7 @@ fn has_health_check(facts: &Facts, service: &Service) -> Option<bool> {
     }
     let image = facts
         .before
-        .details
+        .host
         .images
         .get(service.image.as_ref()?)?
         .as_ref()?;

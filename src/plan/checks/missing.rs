@@ -39,7 +39,7 @@ pub struct Missing {
 /// Looks for what does not exist. Without a project, only the files are known that the text names. An adoption creates the volumes `created`.
 pub fn missing(facts: &Facts, project: Option<&Project>, created: &BTreeSet<String>) -> Missing {
     use Kind::{MissingFiles, OnEngine, UnreadableFiles};
-    let others = facts.before.others.as_ref();
+    let others = facts.before.host.others.as_ref();
     let mut search = FileChecks {
         facts,
         created,
@@ -234,9 +234,9 @@ impl FileChecks<'_, '_> {
         let Some(image) = service.image.clone() else {
             return;
         };
-        let found = self.facts.before.details.images.get(&image);
+        let found = self.facts.before.host.images.get(&image);
         let is_absent = matches!(found, Some(None));
-        if self.facts.before.environment.is_other_engine() {
+        if self.facts.before.remote.environment.is_other_engine() {
             return;
         }
         let policy = service.text(&["pull_policy"]).unwrap_or_default();
@@ -304,7 +304,7 @@ impl FileChecks<'_, '_> {
     }
 
     fn external(&mut self, service: &Service) {
-        if self.facts.before.environment.is_other_engine() {
+        if self.facts.before.remote.environment.is_other_engine() {
             return;
         }
         let label = compose_label(self.facts.tool, "network");
@@ -314,7 +314,7 @@ impl FileChecks<'_, '_> {
             .values()
             .filter_map(|endpoint| endpoint.network.as_ref());
         for network in networks {
-            let Some(known) = &self.facts.before.details.networks else {
+            let Some(known) = &self.facts.before.host.networks else {
                 continue;
             };
             let (name, key) = (&network.name, &network.key);
@@ -332,7 +332,7 @@ impl FileChecks<'_, '_> {
                 None | Some(_) => {}
             }
         }
-        let known = &self.facts.before.details.volumes;
+        let known = &self.facts.before.host.volumes;
         for (_, volume) in service.volumes().filter(|(_, volume)| volume.is_external) {
             let name = &volume.name;
             let exists = known.as_ref().is_none_or(|all| named(all, name).is_some());
@@ -385,7 +385,7 @@ impl FileChecks<'_, '_> {
 
     /// The engine's host is this host only if the environment is this engine.
     fn host_has(&self, path: &str) -> Found {
-        if self.facts.before.environment != Environment::SameEngine {
+        if self.facts.before.remote.environment != Environment::SameEngine {
             return Found::Unknown;
         }
         match (self.facts.lookup)(path) {

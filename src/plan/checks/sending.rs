@@ -25,21 +25,21 @@ impl Plan {
     }
 
     pub(in crate::plan) fn check_surroundings(&mut self, facts: &Facts) {
-        let is_known = facts.before.listed.is_some() && facts.before.details.containers.is_some();
-        if !is_known || facts.before.others.is_none() {
+        let is_known = facts.before.host.listed.is_some() && facts.before.host.containers.is_some();
+        if !is_known || facts.before.host.others.is_none() {
             let what = "cannot read the containers of this host";
             let otherwise = || Finding::new(what, "check that Docker is running");
-            let blocker = facts.before.unread.clone();
+            let blocker = facts.before.host.unread.clone();
             self.blockers.push(blocker.unwrap_or_else(otherwise));
-        } else if let Environment::Unknown(reason) = &facts.before.environment {
+        } else if let Environment::Unknown(reason) = &facts.before.remote.environment {
             let endpoint = facts.endpoint;
             let what = format!("cannot verify that environment {endpoint} is this host: {reason}");
             let hint = "Portainer and Docker on this host must both be reachable";
             self.blockers.push(Finding::new(what, hint));
         }
-        let listed = facts.before.listed();
+        let listed = facts.before.host.listed();
         let refusals = [
-            permissions::environment(&facts.before.environment, facts.endpoint),
+            permissions::environment(&facts.before.remote.environment, facts.endpoint),
             permissions::management(facts),
             permissions::registered(facts),
             permissions::runs_portainer(listed, facts.portainer_port),
@@ -49,11 +49,11 @@ impl Plan {
 
     /// Whether Portainer takes a name that a Portainer stack of another host has (M20).
     pub(in crate::plan) fn check_name(&mut self, facts: &Facts) {
-        if facts.record.is_some() || facts.before.environment.is_other_engine() {
+        if facts.record.is_some() || facts.before.remote.environment.is_other_engine() {
             return;
         }
-        let has_containers = facts.before.may_have_containers();
-        for other in &facts.before.namesakes {
+        let has_containers = facts.before.host.may_have_containers();
+        for other in &facts.before.remote.namesakes {
             let (id, theirs) = (&other.record.id, other.record.endpoint_id);
             let is_here = other.is_on_this_host;
             if theirs == facts.endpoint || is_here == Some(true) {
@@ -67,7 +67,7 @@ impl Plan {
             if !has_containers {
                 continue;
             }
-            let version = facts.before.portainer_version.as_deref();
+            let version = facts.before.remote.version.as_deref();
             if version.and_then(takes_name_of_other_host).is_none() {
                 self.warn(format!(
                     "Portainer stack {id} on environment {theirs} has the same name: this version of Portainer may refuse a second one; nothing changes then"
@@ -126,8 +126,8 @@ impl Plan {
         for service in &project.services {
             for (_, volume) in service.volumes() {
                 let (name, volume) = (&service.name, &volume.name);
-                let exists = facts.before.details.volumes.is_none()
-                    || facts.before.details.has_volume(volume);
+                let exists =
+                    facts.before.host.volumes.is_none() || facts.before.host.has_volume(volume);
                 if !exists && facts.before.last_volumes.contains(volume) {
                     self.warn(format!(
                         "volume {volume} no longer exists: {name} starts with a new one"

@@ -37,11 +37,11 @@ pub fn unsupported(
     let what = "Compose in Portainer rejects dates without quotes";
     let hint = "put each into quotes, as `docker compose config` prints it";
     let rejected = Finding::about(dates.collect(), what, hint);
-    let engine = facts.before.details.engine_version.as_deref();
+    let engine = facts.before.host.engine_version.as_deref();
     let is_older = engine
         .and_then(ComposeVersion::parse)
         .is_some_and(|ComposeVersion(major, ..)| major < FIRST_ENGINE);
-    let is_here = facts.before.environment == Environment::SameEngine;
+    let is_here = facts.before.remote.environment == Environment::SameEngine;
     let created = project.services.iter().filter(|service| {
         is_older && is_here && compose.last < FIRST_FOR_EVERY_ENGINE && is_created(service)
     });

@@ -42,11 +42,11 @@ impl Redefined {
         };
         let compares = portainer.and_then(PortainerCompose::compares_definitions);
         let label = compose_label(facts.tool, "config-hash");
-        let (details, sent) = (&facts.before.details, &project.resources);
+        let (host, sent) = (&facts.before.host, &project.resources);
         let (mut found, mut ignored) = (Vec::new(), Vec::new());
         for (kind, listed, sent_hashes) in [
-            ("network", &details.networks, &sent.networks),
-            ("volume", &details.volumes, &sent.volumes),
+            ("network", &host.networks, &sent.networks),
+            ("volume", &host.volumes, &sent.volumes),
         ] {
             for (name, hash) in sent_hashes {
                 let Some(now) = listed.as_ref().and_then(|all| named(all, name)) else {

@@ -27,7 +27,7 @@ pub fn services(
     steering: &Steering,
 ) -> Vec<ServicePlan> {
     let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
-    let all = facts.before.inspected();
+    let all = facts.before.host.inspected();
     let (one_off, own): (Vec<_>, Vec<_>) =
         all.partition(|container| container.is_one_off(facts.tool));
     for container in own {
@@ -55,7 +55,7 @@ pub fn services(
                 (Some(named), _) => Fate::Recreated(named),
                 (None, fate) => fate,
             }
-        } else if facts.before.listed.is_none() || facts.before.details.containers.is_none() {
+        } else if facts.before.host.listed.is_none() || facts.before.host.containers.is_none() {
             Fate::unknown("its containers could not be read")
         } else if service.replicas() == 0 {
             continue;
@@ -97,7 +97,7 @@ pub fn services(
                 .collect(),
             restarting: own
                 .iter()
-                .any(|container| container.is_in_loop(facts.before.details.at)),
+                .any(|container| container.is_in_loop(facts.before.host.at)),
             stop_grace: match fate {
                 Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_) => stop_grace(&own),
                 _ => None,
@@ -112,7 +112,7 @@ pub fn services(
 fn starts(facts: &Facts, service: &str) -> String {
     let own = facts.runs.services.get(service).into_iter();
     let named = own.flat_map(|own| &own.volumes);
-    let existing = named.filter(|(_, name)| facts.before.details.has_volume(name));
+    let existing = named.filter(|(_, name)| facts.before.host.has_volume(name));
     let told = existing.map(|(path, name)| format!("the existing volume {name:.12} at {path}"));
     match told.collect::<Vec<_>>().as_slice() {
         [] => NOT_STARTED.to_owned(),
@@ -178,7 +178,7 @@ fn named(facts: &Facts, service: &str) -> Option<String> {
     let volumes = &runs.services.get(service)?.volumes;
     let record = facts.record.and_then(|record| record.contents);
     let is_new = |volume: &String| {
-        let exists = facts.before.details.has_volume(volume) || !runs.created.contains(volume);
+        let exists = facts.before.host.has_volume(volume) || !runs.created.contains(volume);
         exists && record.is_none_or(|deployed| !deployed.text.contains(volume))
     };
     let new = volumes.iter().filter(|(_, volume)| is_new(volume));

@@ -171,13 +171,13 @@ pub enum Dependents {
 
 /// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.
 pub fn portainer_compose(facts: &Facts) -> Option<PortainerCompose> {
-    let version = facts.before.portainer_version.as_deref();
+    let version = facts.before.remote.version.as_deref();
     let known = version.and_then(PortainerCompose::of);
     if known.is_some_and(|known| known.is_library) {
         return known;
     }
     // Several versions: Portainer was upgraded, and the label does not say when.
-    let others = facts.before.others.iter().flatten();
+    let others = facts.before.host.others.iter().flatten();
     let versions: BTreeSet<ComposeVersion> = others
         .filter_map(|other| {
             let label = |name: &str| other.compose_label(facts.tool, name);

@@ -31,7 +31,7 @@ impl Plan {
         let is_lost = |loss: &Finding| match &loss.kind {
             Kind::Starts => true,
             // Its own rights are removed.
-            Kind::Use(_) if facts.before.uses.wanted.is_some() => true,
+            Kind::Use(_) if facts.before.remote.uses.wanted.is_some() => true,
             Kind::UseUntilRecreated => facts.record.is_none() || !stays(loss),
             _ if stays(loss) => false,
             Kind::Orphan => false,
@@ -48,7 +48,7 @@ impl Plan {
                 let what = format!("no container uses its anonymous volume any more: {volume}");
                 loss.message = what;
                 loss
-            } else if facts.before.uses.wanted.is_some()
+            } else if facts.before.remote.uses.wanted.is_some()
                 || matches!(planned(&loss), Some(Fate::Recreated(_) | Fate::Removed(_)))
             {
                 loss
@@ -65,7 +65,15 @@ impl Plan {
             let by_failure = memory::lost_by_failure(facts, &self.services);
             self.warn_all(by_failure);
         }
-        lost.extend(facts.before.uses.lost().as_ref().and_then(record::use_lost));
+        lost.extend(
+            facts
+                .before
+                .remote
+                .uses
+                .lost()
+                .as_ref()
+                .and_then(record::use_lost),
+        );
         lost.extend(record::volumes_left(facts));
         if let (Some(record), Some(Request::Update(_))) = (&facts.record, &self.request) {
             let losses = record::standing(record.record).into_iter();

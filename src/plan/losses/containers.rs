@@ -28,7 +28,7 @@ pub fn losses(
         losses: Vec::new(),
         unknown: Vec::new(),
     };
-    let mut containers: Vec<Inspected> = facts.before.inspected().collect();
+    let mut containers: Vec<Inspected> = facts.before.host.inspected().collect();
     containers.sort_by_key(|container| container.name());
     running.killed(&containers);
     running.containers(&containers, project);
@@ -76,24 +76,24 @@ impl<'a> Running<'a, '_> {
         let surplus = surplus.unwrap_or_default();
         for &container in containers {
             let found = project.map(|project| self.successor(container, project, &surplus));
-            let (service, lost) = found.unwrap_or_default();
-            self.container(container, service, lost);
+            let (service, why) = found.unwrap_or_default();
+            self.container(container, service, why);
         }
     }
 
-    /// `service` is what replaces the container, and `lost` why nothing does.
+    /// `service` is what replaces the container, and `why` says why nothing does.
     fn container(
         &mut self,
         container: Inspected<'a>,
         service: Option<&Service>,
-        lost: Option<String>,
+        why: Option<String>,
     ) {
         let mut losses = Vec::new();
         let other = |message| (Kind::Other, message);
         losses.extend(self.other_directory(container).map(other));
         let if_recreated = if_recreated(self.facts, self.services, container);
         let mut placed = Vec::new();
-        losses.extend(lost.map(|why| (Kind::Orphan, why)));
+        losses.extend(why.map(|why| (Kind::Orphan, why)));
         if let Some(service) = service {
             let (found, unknown) =
                 replacement::losses(self.facts, container, service, if_recreated);
@@ -199,7 +199,7 @@ impl<'a> Running<'a, '_> {
 
     fn files(&mut self, container: Inspected, placed: &[String]) -> Option<String> {
         let facts = self.facts;
-        match facts.before.details.changes.get(container.id())? {
+        match facts.before.host.changes.get(container.id())? {
             Known::Unknown(reason) => {
                 let lost = if facts.is_replaced_by_portainer(container) {
                     "they will be lost if it is recreated"
@@ -218,7 +218,7 @@ impl<'a> Running<'a, '_> {
 
     /// Those who may use a container, and not its successor (B23).
     fn uses_lost(&self, container: Inspected) -> Option<(Kind, String)> {
-        let uses = &self.facts.before.uses;
+        let uses = &self.facts.before.remote.uses;
         let stays = self.facts.is_adoption.then_some(&uses.stack);
         let after = uses.wanted.as_ref().or(stays);
         let given = uses.containers.get(container.id())?;

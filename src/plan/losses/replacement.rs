@@ -60,7 +60,7 @@ fn limits(
     container: Inspected,
     service: &Service,
 ) -> (Vec<&'static str>, Vec<&'static str>) {
-    let mut others = facts.before.inspected();
+    let mut others = facts.before.host.inspected();
     let is_private = others.any(|container| container.text("/HostConfig/IpcMode") == "private");
     let changed = limits::changed(container, service, is_private);
     let deployed = facts.projects.deployed.as_ref();
@@ -90,7 +90,7 @@ fn will_start(facts: &Facts, container: Inspected) -> Option<(Kind, String)> {
 /// The name of its image now refers to another image or to none, or the text names another image.
 fn other_image(facts: &Facts, container: Inspected, service: &Service) -> Option<(Kind, String)> {
     let after = service.image.as_ref()?;
-    let id = |name: &str| facts.before.details.images.get(name)?.as_ref()?["Id"].as_str();
+    let id = |name: &str| facts.before.host.images.get(name)?.as_ref()?["Id"].as_str();
     let now = container.image_name();
     let found = id(after);
     if found == Some(container.image_id()) {
@@ -191,7 +191,7 @@ pub fn unhashed_variables<'c>(
 
 /// The variables of an image; `None` if those of a container cannot be distinguished from them.
 pub fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
-    let image = facts.before.details.images.get(image)?.as_ref()?;
+    let image = facts.before.host.images.get(image)?.as_ref()?;
     Some(Inspected(image).env().collect())
 }
 

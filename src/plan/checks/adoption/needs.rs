@@ -25,7 +25,7 @@ impl Blocking<'_, '_> {
     pub fn images(&mut self, project: &Project) {
         let (mut absent, mut pull, mut build) = (Vec::new(), Vec::new(), Vec::new());
         let (tool, dir) = (self.facts.tool, self.facts.dir);
-        for (service, image) in absent_images(project, &self.facts.before.details.images) {
+        for (service, image) in absent_images(project, &self.facts.before.host.images) {
             absent.push(format!("{service}: {}", image.image));
             if self.facts.builds(service) {
                 build.push(service);
@@ -130,11 +130,12 @@ impl Blocking<'_, '_> {
             })
             .map(Inspected::id)
             .collect();
-        let own = self.facts.before.listed().iter();
+        let own = self.facts.before.host.listed().iter();
         let own = own.filter(|container| staying.iter().any(|id| id.starts_with(&container.id)));
         let others: Vec<&Container> = self
             .facts
             .before
+            .host
             .others
             .iter()
             .flatten()
@@ -172,7 +173,7 @@ impl Blocking<'_, '_> {
         for (given, must_run) in modes.chain(volumes) {
             let mut parts = given.split(':').map(|part| part.trim_start_matches('/'));
             let (Some("container"), Some(id), Some(others)) =
-                (parts.next(), parts.next(), &facts.before.others)
+                (parts.next(), parts.next(), &facts.before.host.others)
             else {
                 continue;
             };
@@ -189,6 +190,7 @@ impl Blocking<'_, '_> {
             // The deployment may start one of the stack itself.
             let is_own = facts
                 .before
+                .host
                 .listed()
                 .iter()
                 .any(|container| is_it(&container));
@@ -225,7 +227,7 @@ impl Blocking<'_, '_> {
 
     /// The directories of this host that the new volumes of a service stand for.
     fn devices(&mut self, service: &Service) {
-        let Some(known) = &self.facts.before.details.volumes else {
+        let Some(known) = &self.facts.before.host.volumes else {
             return;
         };
         for (_, volume) in service.volumes() {

@@ -16,6 +16,7 @@ impl Blocking<'_, '_> {
         for other in self
             .facts
             .before
+            .remote
             .namesakes
             .iter()
             .map(|other| &other.record)
@@ -45,10 +46,10 @@ impl Blocking<'_, '_> {
                 format!(
                     "cannot read Portainer stack {id}: what an update would replace is unknown"
                 ),
-                if self.facts.before.rights == Rights::Administrator {
+                if self.facts.before.remote.rights == Rights::Administrator {
                     "see the warning about it"
                 } else {
-                    self.facts.before.rights.remedy()
+                    self.facts.before.remote.rights.remedy()
                 },
             );
         }

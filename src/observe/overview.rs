@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The whole host, as it was when it was read.
-pub struct Host {
+pub struct Overview {
     /// The Portainer stacks of all environments; `None` if they could not be listed.
     pub records: Option<Vec<ListedRecord>>,
     /// Why its stacks could not be listed; `None` if they were, or if it was not asked.
@@ -30,7 +30,7 @@ pub struct Host {
     pub warnings: Vec<String>,
 }
 
-impl Host {
+impl Overview {
     /// Reads from Portainer and of one of its environments, if there is a client for it, and from the engine, side by side.
     pub fn read(portainer: Option<(&PortainerReader, i64)>, engine: &EngineReader) -> Self {
         let mut warnings = Vec::new();
