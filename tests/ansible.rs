@@ -10,18 +10,12 @@ use std::{
     net::{Shutdown, TcpListener, TcpStream},
     path::PathBuf,
     process::{Command, Output, Stdio},
-    sync::Arc,
     thread,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use rehearsal::{Era, Options, Rehearsal, World};
 use tempfile::TempDir;
-
-#[path = "rehearsal/deploy.rs"]
-mod deploy;
-
-use deploy::Program;
+use testbed::{Era, Options, Program, Rehearsal, World};
 
 const KEY: &str = "ptr_ansible-key-5c1e90";
 const SECRET: &str = "s3cr3t-of-the-database";
@@ -68,7 +62,6 @@ impl Hosts {
         let folder = PathBuf::from(folder);
         let own = tempfile::tempdir().unwrap();
         let mut world = World::new(KEY);
-        world.deploy_millis = None;
         for number in 1..=3 {
             world.add_endpoint(number, &format!("host{number}"));
         }
@@ -77,7 +70,6 @@ impl Hosts {
             endpoint.engine = docker_in(&folder, *number, &arguments);
         }
         world.engine.id.clone_from(&world.endpoints[&1].engine);
-        world.has_real_engines = true;
         let stacks = own.path().join("stacks");
         fs::create_dir(&stacks).unwrap();
         let script = format!(
@@ -88,17 +80,18 @@ impl Hosts {
             env::var("STACKLIFT_TEST_COMPOSE").unwrap()
         );
         let command = ["sh", "-c", &script, "deploy"].map(str::to_owned);
-        let compose = Program {
+        let program = Program {
             command: command.to_vec(),
             era: Era::Sync,
             seen_as: stacks.to_str().unwrap().to_owned(),
             folder: stacks,
         };
         let options = Options {
-            compose: Some(Arc::new(compose)),
+            program: Some(program),
+            has_real_engines: true,
             ..Options::default()
         };
-        let rehearsal = Rehearsal::start(world, &options).unwrap();
+        let rehearsal = Rehearsal::start(world, options).unwrap();
         let port = forward(rehearsal.base_url().rsplit(':').next().unwrap());
         let hosts = Self {
             folder,

@@ -8,8 +8,8 @@ mod client;
 
 use std::{collections::BTreeMap, env, fs};
 
-use rehearsal::{Options, Rehearsal, World};
 use serde_json::Value;
+use testbed::{Options, Rehearsal, World};
 
 use client::Response;
 
@@ -58,7 +58,7 @@ struct Replay {
 
 impl Replay {
     fn new(exchanges: &[Value]) -> Self {
-        let rehearsal = Rehearsal::start(World::new("ptr_replay"), &Options::default()).unwrap();
+        let rehearsal = Rehearsal::start(World::new("ptr_replay"), Options::default()).unwrap();
         let mut texts = BTreeMap::new();
         let succeeded = exchanges
             .iter()

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Result;
-use rehearsal::{Call, FaultKind};
+use testbed::{Call, FaultKind};
 
 use super::{
     place::Place,

@@ -8,8 +8,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, ensure};
-use rehearsal::{Options, Rehearsal, World, seed};
 use tempfile::TempDir;
+use testbed::{Options, Rehearsal, World, seed};
 
 pub const KEY: &str = "ptr_bench";
 
@@ -27,7 +27,7 @@ impl Place {
         let world =
             World::with_examples(KEY, text(root.path())?).map_err(|error| anyhow!(error))?;
         Ok(Self {
-            rehearsal: Rehearsal::start(world, &Options::default())?,
+            rehearsal: Rehearsal::start(world, Options::default())?,
             root,
             home: tempfile::tempdir()?,
         })
@@ -102,9 +102,7 @@ impl Place {
             let here = world.records.values().filter(|record| record.name == stack);
             let ids: Vec<_> = here.map(|record| record.id).collect();
             for id in ids {
-                world.finish_deployment(id);
-                // Fails if the stack does not exist any more.
-                let _ = world.delete(id, 1);
+                world.records.remove(&id);
             }
             world.down(stack);
         });

@@ -20,7 +20,7 @@ pub fn measure() -> Result<()> {
     let folder = place.root.path().join(STACK);
     let started = place.rehearsal.world(|world| {
         world
-            .start_by_hand(STACK, text(&folder)?, None)
+            .start_by_hand(STACK, text(&folder)?, &[])
             .map_err(|error| anyhow!(error))
     });
     started?;

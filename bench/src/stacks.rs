@@ -56,7 +56,7 @@ fn start(place: &Place, number: usize) -> Result<usize> {
             world.add_image(image);
         }
         world
-            .start_by_hand(&name, folder, None)
+            .start_by_hand(&name, folder, &[])
             .map_err(|error| anyhow!(error))?;
         if number.is_multiple_of(2) {
             world.add_record(&name, 1, &compose);

@@ -362,9 +362,11 @@ mod tests {
 
     #[test]
     fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
-        let (der, own) = rehearsal::self_signed().expect("a certificate");
-        let (_, other) = rehearsal::self_signed().expect("a certificate");
-        let der = CertificateDer::from(der);
+        let [own, other] = ["own", "other"].map(|name| {
+            rcgen::generate_simple_self_signed([name.to_owned()]).expect("a certificate")
+        });
+        let der = own.cert.der().clone();
+        let [own, other] = [own, other].map(|one| one.signing_key.serialize_der());
         let server = |key: &[u8]| {
             let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.to_vec()));
             let key = rustls::crypto::ring::sign::any_supported_type(&key).expect("a key");

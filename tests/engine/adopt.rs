@@ -17,7 +17,7 @@ mod scenarios;
 mod states;
 mod versions;
 
-use rehearsal::Era;
+use testbed::Era;
 
 use crate::host::Compose;
 

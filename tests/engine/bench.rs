@@ -14,9 +14,9 @@ use std::{
     },
 };
 
-use rehearsal::{Call, Era, FaultKind, Options, Rehearsal, World};
 use serde_json::Value;
 use tempfile::TempDir;
+use testbed::{Call, Era, FaultKind, Options, Rehearsal, World};
 
 use crate::{
     host::{Compose, Host, IMAGE, PROJECT, attempt, docker, lines, remove_all, wait_until},
@@ -74,22 +74,21 @@ impl Stack {
     ) -> Self {
         static ENGINE: LazyLock<String> = LazyLock::new(|| docker(&["info", "-f", "{{.ID}}"]));
         let mut world = World::new(KEY);
-        world.deploy_millis = None;
         // The environment has the ID of this host's engine (B03).
         world.engine.id.clone_from(&ENGINE);
-        world.has_real_engines = true;
         for endpoint in world.endpoints.values_mut() {
             endpoint.engine.clone_from(&world.engine.id);
         }
         let options = Options {
-            compose: portainer.as_ref().map(Portainer::compose),
+            program: portainer.as_ref().map(Portainer::program),
             era: portainer.as_ref().map_or_else(Era::default, |one| one.era),
+            has_real_engines: true,
             ..Options::default()
         };
         let stack = Self {
             host,
             compose,
-            rehearsal: Rehearsal::start(world, &options).unwrap(),
+            rehearsal: Rehearsal::start(world, options).unwrap(),
             portainer,
             root: tempfile::tempdir().unwrap(),
             home: tempfile::tempdir().unwrap(),

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use rehearsal::Era;
+use testbed::Era;
 
 use crate::{
     bench::Stack,

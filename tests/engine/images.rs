@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::Call;
+use testbed::Call;
 
 use super::{bench::Stack, registry::Registry, run::Run};
 

@@ -9,8 +9,6 @@ mod big;
 #[path = "../rehearsal/client.rs"]
 #[allow(dead_code, reason = "the replay also compares the body")]
 mod client;
-#[path = "../rehearsal/deploy.rs"]
-mod deploy;
 mod files;
 mod foreign;
 mod host;

@@ -1,15 +1,12 @@
 //! Portainer's own container on the real engine. The embedded Portainer runs the real Compose in it, so that a request in
 //! flight is real, and `docker top` shows it (M21).
 
-use std::{env, fs, path::Path, sync::Arc};
+use std::{env, fs, path::Path};
 
-use rehearsal::{Deploy, Era};
 use tempfile::TempDir;
+use testbed::{Era, Program};
 
-use crate::{
-    deploy::Program,
-    host::{Host, IMAGE, attempt, docker, required, wait_until},
-};
+use crate::host::{Host, IMAGE, attempt, docker, required, wait_until};
 
 /// Where Portainer stores the files of its stacks (M07).
 const STACKS: &str = "/data/compose";
@@ -75,14 +72,14 @@ impl Portainer {
     }
 
     /// How the embedded Portainer runs Compose.
-    pub fn compose(&self) -> Arc<dyn Deploy> {
+    pub fn program(&self) -> Program {
         let deploy = self.programs.path().join("deploy");
-        Arc::new(Program {
+        Program {
             command: vec!["sh".to_owned(), deploy.to_str().unwrap().to_owned()],
             era: self.era,
             folder: self.stacks.path().to_owned(),
             seen_as: STACKS.to_owned(),
-        })
+        }
     }
 
     /// Runs a shell script on this host once, right before the next deployment.

@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
-use rehearsal::{Call, FaultKind};
 use serde_json::Value;
+use testbed::{Call, FaultKind};
 
 use super::{
     bench::Stack,

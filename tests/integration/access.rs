@@ -1,7 +1,7 @@
 //! B23: who may use a stack in Portainer.
 
-use rehearsal::{Call, ResourceControl};
 use serde_json::json;
+use testbed::{Call, ResourceControl};
 
 use crate::bench::{Bench, Run, refusal};
 

@@ -1,7 +1,7 @@
 //! `stacklift adopt`, over the embedded Portainer and engine.
 
-use rehearsal::{Call, Era, Rule};
 use serde_json::json;
+use testbed::{Call, Era, Rule};
 
 use crate::{
     bench::{Bench, MARKED, Run, instead, refusal},

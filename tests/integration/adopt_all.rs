@@ -5,9 +5,9 @@ use std::{
     io::{BufRead as _, BufReader, Read as _},
 };
 
-use rehearsal::{Call, FaultKind, Rule, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use testbed::{Call, FaultKind, Rule, Status};
 
 use crate::{
     bench::{Bench, CHANGED, MARKED, PLAIN, Run, refusal},

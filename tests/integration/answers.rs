@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal::{Call, Era, FaultKind, Rule, World};
+use testbed::{Call, Era, FaultKind, Rule, World};
 
 use crate::bench::{Bench, PLAIN, done, instead, refusal};
 
@@ -128,7 +128,7 @@ fn b35_nothing_is_restored_beside_portainers_own_deployment() {
             before,
             "{run:?}"
         );
-        assert!(!bench.world(|world| world.is_busy()));
+        assert!(!bench.is_busy());
         bench.rehearsal.skip(Duration::from_mins(1));
         assert_eq!(bench.containers("web").len(), 1);
     }
@@ -228,7 +228,7 @@ fn b35_the_journal_keeps_a_request_until_it_is_settled() {
         run.hides("Nothing was changed");
         assert_eq!(bench.saved(".request").len(), 1, "{args}");
         assert_eq!(bench.calls(call).len(), 1, "{args}");
-        bench.world(|world| world.end_work_in(Duration::ZERO));
+        bench.end_work_in(Duration::ZERO);
         bench.run("restore web --yes").code(0);
         assert!(bench.saved(".request").is_empty(), "{args}");
     }

@@ -14,11 +14,11 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{
-    Call, Container, Era, FaultKind, Options, Peer, Record, Rehearsal, Request, Variable, World,
-};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testbed::{
+    Call, Container, Era, FaultKind, Options, Peer, Record, Rehearsal, Request, Variable, World,
+};
 
 #[path = "../rehearsal/client.rs"]
 #[allow(dead_code, reason = "the replay also compares the content type")]
@@ -89,7 +89,6 @@ impl Bench {
         };
         let mut world = World::new(KEY);
         // Nobody waits in a test: a deployment ends when it is asked about.
-        world.deploy_millis = None;
         let home = directory(5);
         world.home = home.path().display().to_string();
         let options = Options {
@@ -98,7 +97,7 @@ impl Bench {
             ..Options::default()
         };
         Self {
-            rehearsal: Rehearsal::start(world, &options).expect("a rehearsal"),
+            rehearsal: Rehearsal::start(world, options).expect("a rehearsal"),
             root: directory(6),
             home,
             programs: tempfile::tempdir().expect("a folder"),

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use rehearsal::{Call, FaultKind};
 use serde_json::json;
+use testbed::{Call, FaultKind};
 
 use crate::bench::{Bench, MARKED, PLAIN, done, instead, refusal};
 
@@ -22,7 +22,7 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
         record.git = Some(json!({"URL": "https://git.example/stacks.git"}));
         record.auto_update = Some(json!({"Interval": "5m", "Webhook": "0d0b5d5e"}));
         record.control.teams = vec![3];
-        record.env = Some(vec![rehearsal::Variable {
+        record.env = Some(vec![testbed::Variable {
             name: "ONLY_THERE".to_owned(),
             value: MARKED.to_owned(),
         }]);

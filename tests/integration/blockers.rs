@@ -1,6 +1,6 @@
 //! What `adopt` refuses: everything at once, with nothing touched, each with the way out.
 
-use rehearsal::Call;
+use testbed::Call;
 
 use crate::bench::{Bench, Run, Texts};
 

@@ -214,7 +214,7 @@ fn c09_flag_before_environment_before_file() {
             .envs(variable.map(|endpoint| ("STACKLIFT_ENDPOINT", endpoint)));
         Run::of(&mut command).code(0);
         let path = format!("/api/stacks/create/standalone/string?endpointId={expected}");
-        assert_eq!(bench.calls(rehearsal::Call::Create)[0].path, path);
+        assert_eq!(bench.calls(testbed::Call::Create)[0].path, path);
         bench.world(|world| world.records.clear());
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use rehearsal::{Call, Era, FaultKind, Rule};
 use serde_json::json;
+use testbed::{Call, Era, FaultKind, Rule};
 
 use crate::bench::{Bench, KEY, PLAIN, done, instead, refusal};
 

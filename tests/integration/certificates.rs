@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use rehearsal::Call;
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
+use testbed::Call;
 
 use crate::{
     bench::{Bench, PLAIN, refusal},

@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Era, config_hash};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use testbed::{Era, config_hash};
 
 use crate::{
     bench::{Bench, KEY, MARKED, PLAIN, Run},

@@ -2,8 +2,8 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use rehearsal::Call;
 use serde_json::json;
+use testbed::Call;
 
 use crate::{
     bench::{Bench, KEY, PLAIN, Run, key_file, mode, refusal, set_mode},

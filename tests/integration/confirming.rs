@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use rehearsal::{Call, FaultKind};
+use testbed::{Call, FaultKind};
 
 use crate::{
     bench::{Bench, CHANGED, PLAIN, Run, Texts, refusal},

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, fs, path::Path, process::Command, thread, time::Duration};
 
-use rehearsal::{Call, FaultKind};
+use testbed::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN, Run, rerun};
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rehearsal::{Call, Peer};
+use testbed::{Call, Peer};
 
 use crate::{
     bench::{Bench, PLAIN, Run, instead, key_file, set_mode},

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rehearsal::{Call, Era, FaultKind};
 use serde_json::Value;
+use testbed::{Call, Era, FaultKind};
 
 use crate::{
     bench::{Bench, MARKED, Run},

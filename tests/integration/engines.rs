@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::bench::{Bench, PLAIN, Run};
-use rehearsal::Call;
+use testbed::Call;
 
 /// A running stack that Portainer has, on an engine that supports these API versions.
 fn speaking(oldest: &str, newest: &str) -> Bench {

@@ -1,6 +1,6 @@
 //! `--endpoint auto`: the environment whose engine is the engine of this host (M17, M22).
 
-use rehearsal::{Call, Rule};
+use testbed::{Call, Rule};
 
 use crate::{
     bench::{Bench, PLAIN, Run, instead, refusal},

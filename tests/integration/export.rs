@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rehearsal::Variable;
+use testbed::Variable;
 
 use crate::bench::{Bench, MARKED, PLAIN, Run, mode};
 

@@ -3,7 +3,7 @@
 
 use std::{fs, os::unix::fs::chown, process::Command, time::Duration};
 
-use rehearsal::{Call, Era, FaultKind, Status};
+use testbed::{Call, Era, FaultKind, Status};
 
 use crate::bench::{Bench, PLAIN, Run, id_of, refusal, set_mode};
 

@@ -1,7 +1,7 @@
 //! Containers outside the stack that use one of its containers (B21).
 
-use rehearsal::{Call, Rule};
 use serde_json::{Value, json};
+use testbed::{Call, Rule};
 
 use crate::{
     bench::{Bench, instead},

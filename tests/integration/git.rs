@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use rehearsal::{Call, Era, FaultKind, Files, World};
 use serde_json::Value;
+use testbed::{Call, Era, FaultKind, Files, Git};
 
 use crate::{
     bench::{Bench, MARKED, PLAIN, Run, write_private},
@@ -18,11 +18,11 @@ const FLAGS: &str = "--git https://git.example/stacks.git --ref main --path blog
 /// Its Compose file.
 pub const FILE: &str = "blog/compose.yaml";
 
-fn push(world: &mut World, files: &[(&str, &str)]) {
+fn push(git: &mut Git, files: &[(&str, &str)]) {
     let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
     let files: Files = files.iter().map(own).collect();
     let main = "refs/heads/main".to_owned();
-    let repository = world.repositories.entry(URL.to_owned()).or_default();
+    let repository = git.repositories.entry(URL.to_owned()).or_default();
     repository.default.clone_from(&main);
     repository.branches.insert(main, files);
 }
@@ -35,7 +35,7 @@ fn bench(compose: &str, env: Option<&str>, files: &[(&str, &str)]) -> Bench {
 fn bench_of(era: Era, compose: &str, env: Option<&str>, files: &[(&str, &str)]) -> Bench {
     let bench = Bench::of(era);
     bench.started("web", compose, env);
-    bench.world(|world| push(world, files));
+    bench.git(|git| push(git, files));
     bench
 }
 
@@ -65,8 +65,8 @@ pub fn nothing_was_sent(bench: &Bench) -> bool {
 #[test]
 fn m25_a_private_repository_needs_its_password_which_is_never_shown() {
     let bench = bench(PLAIN, None, &[(FILE, PLAIN)]);
-    bench.world(|world| {
-        let repository = world.repositories.get_mut(URL).expect("a repository");
+    bench.git(|git| {
+        let repository = git.repositories.get_mut(URL).expect("a repository");
         repository.password = Some(MARKED.to_owned());
     });
     let folder = tempfile::tempdir().expect("a folder");
@@ -116,14 +116,14 @@ fn newer() -> String {
 fn m24_a_git_stack_that_was_deleted_is_recreated_from_its_repository() {
     let bench = bench(PLAIN, Some("A=1\n"), &[(FILE, PLAIN)]);
     let password = [("STACKLIFT_GIT_PASSWORD", MARKED)];
-    bench.world(|world| {
-        let repository = world.repositories.get_mut(URL).expect("a repository");
+    bench.git(|git| {
+        let repository = git.repositories.get_mut(URL).expect("a repository");
         repository.password = Some(MARKED.to_owned());
     });
     let adopt = format!("adopt web {FLAGS} --git-user bob --git-skip-tls-verify --auto-update 5m");
     run_with(&bench, &adopt, &password).code(0);
     let first = sent(&bench);
-    bench.world(|world| push(world, &[(FILE, &newer())]));
+    bench.git(|git| push(git, &[(FILE, &newer())]));
     run_with(&bench, &adopt, &password).code(0);
     bench.world(|world| world.records.clear());
     bench.forget_requests();

@@ -11,9 +11,9 @@ use std::{
     thread,
 };
 
-use rehearsal::{Call, CloneError, Files};
 use serde_json::json;
 use tempfile::TempDir;
+use testbed::{Call, CloneError, Files};
 
 use crate::{
     bench::{Bench, MARKED, PLAIN},
@@ -190,7 +190,7 @@ fn fetch(
 fn bench(compose: &str, env: Option<&str>) -> Bench {
     let bench = Bench::new();
     bench.started("web", compose, env);
-    bench.world(|world| world.fetch = Some(fetch));
+    bench.git(|git| git.fetch = Some(fetch));
     bench
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use rehearsal::Call;
+use testbed::Call;
 
 use crate::{
     bench::{Bench, MARKED, PLAIN, Run, instead, refusal, set_mode},
@@ -35,7 +35,7 @@ fn each_request_to_portainer_carries_the_headers_and_no_output_shows_them() {
     let requests = bench.requests();
     let (portainer, engine): (Vec<_>, Vec<_>) = requests.iter().partition(|one| one.port != 0);
     assert!(portainer.len() > 3 && !engine.is_empty());
-    let has = |one: &rehearsal::Request, name: &str, value: &str| {
+    let has = |one: &testbed::Request, name: &str, value: &str| {
         let mut headers = one.headers.iter();
         headers.any(|(of, is)| of.eq_ignore_ascii_case(name) && is == value)
     };

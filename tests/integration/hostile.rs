@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use rehearsal::Call;
+use testbed::Call;
 
 use crate::bench::{Bench, MARKED, PLAIN, Run, done, fifo, instead};
 

@@ -8,8 +8,8 @@ use std::{
     thread,
 };
 
-use rehearsal::Call;
 use serde_json::json;
+use testbed::Call;
 
 use crate::bench::{Bench, PLAIN, Run, done, fifo, set_mode};
 

@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Call, Era, FaultKind, Health};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use testbed::{Call, Era, FaultKind, Health};
 
 use crate::{
     bench::{Bench, PLAIN, Run, refusal},

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use rehearsal::{Call, Era, Status, World};
 use serde_json::json;
+use testbed::{Call, Era, Status, World};
 
 use crate::{
     bench::{Bench, PLAIN, instead},

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Call, FaultKind};
 use serde_json::json;
+use testbed::{Call, FaultKind};
 
 use crate::bench::{Bench, MARKED, PLAIN, Run, done, instead, key_file};
 

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Stdio};
 
-use rehearsal::{Call, FaultKind};
+use testbed::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN};
 

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Call, FaultKind};
 use tempfile::TempDir;
+use testbed::{Call, FaultKind};
 
 use crate::{bench::Bench, confirming::on_terminal};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal::{Call, Era, FaultKind, Status};
+use testbed::{Call, Era, FaultKind, Status};
 
 use crate::bench::{Bench, PLAIN, instead, write_private};
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rehearsal::Call;
+use testbed::Call;
 
 use crate::bench::{Bench, PLAIN, refusal};
 

@@ -8,8 +8,8 @@ use std::{
     path::Path,
 };
 
-use rehearsal::{Era, config_hash};
 use serde_json::{Value, json};
+use testbed::{Era, config_hash};
 
 use crate::{
     bench::{Bench, PLAIN, Run, Texts, copy_program, write_script},

@@ -1,6 +1,6 @@
 //! Proxies in front of Portainer, and API keys that do not see every stack: each response has its own hint.
 
-use rehearsal::Call;
+use testbed::Call;
 
 use crate::bench::{Bench, PLAIN, Run, done, instead};
 

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rehearsal::{Call, FaultKind};
+use testbed::{Call, FaultKind};
 
 use crate::{
     bench::{Bench, PLAIN, Run, fifo, set_mode},

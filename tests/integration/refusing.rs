@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rehearsal::Call;
+use testbed::Call;
 
 use crate::bench::{Bench, KEY, PLAIN, set_mode};
 
@@ -87,6 +87,6 @@ fn b10_the_containers_of_the_normalized_project_are_listed_and_saved() {
     let run = bench.succeeds("AdvBig", &[losses, "/cache", "snapshot", created]);
     run.hides(&["SIGKILL", "removed", "will be replaced"]);
     assert_eq!(bench.containers("advbig"), before, "M05");
-    assert!(bench.calls(rehearsal::Call::EngineStop).is_empty());
+    assert!(bench.calls(testbed::Call::EngineStop).is_empty());
     bench.succeeds("restore AdvBig --list", "migrate  1");
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use rehearsal::{Call, Peer};
+use testbed::{Call, Peer};
 
 use crate::{
     bench::{Bench, KEY, MARKED, PLAIN, Run},

@@ -9,9 +9,9 @@ use std::{
     process::{Child, Command},
 };
 
-use rehearsal::{Call, Era, FaultKind};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use testbed::{Call, Era, FaultKind};
 
 use crate::bench::{Bench, PLAIN, Run, done, id_of, instead, read_json, refusal, rerun, set_mode};
 

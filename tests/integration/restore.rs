@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use rehearsal::{Call, Era, Status, Variable};
 use serde_json::{Value, json};
+use testbed::{Call, Era, Status, Variable};
 
 use crate::bench::{Bench, PLAIN, id_of, mode, read_json, refusal};
 

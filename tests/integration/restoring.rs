@@ -2,8 +2,8 @@
 
 use std::{fs, time::Duration};
 
-use rehearsal::{Call, Era, FaultKind, Health, Peer, Rule, Status};
 use serde_json::Value;
+use testbed::{Call, Era, FaultKind, Health, Peer, Rule, Status};
 
 use crate::bench::{Bench, PLAIN, done, id_of, instead, read_json, refusal};
 use crate::confirming::{on_terminal, on_terminal_after};

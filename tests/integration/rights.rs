@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use rehearsal::{Call, FaultKind};
+use testbed::{Call, FaultKind};
 
 use crate::bench::{Bench, PLAIN, Run, done, instead, refusal};
 use crate::requests::printed;

@@ -2,8 +2,8 @@
 
 use std::{io::Read, process::Command, thread, time::Duration};
 
-use rehearsal::{Call, FaultKind};
 use rustix::process::{Pid, Signal, kill_process};
+use testbed::{Call, FaultKind};
 
 use crate::{
     bench::{Bench, Run},

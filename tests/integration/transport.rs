@@ -7,7 +7,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use rehearsal::Call;
+use testbed::Call;
 
 use crate::bench::{Bench, PLAIN, Run, instead};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal::{Call, Era, FaultKind, World};
+use testbed::{Call, Era, FaultKind, World};
 
 use crate::{
     bench::Bench,

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Call, FaultKind, World};
+use testbed::{Call, FaultKind, World};
 
 use crate::{
     bench::{Bench, MARKED, Run},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal::{Call, Era, FaultKind, Rule};
+use testbed::{Call, Era, FaultKind, Rule};
 
 use crate::{
     judge::{after_all, judge},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rehearsal::{Call, Container, Status, World};
+use testbed::{Call, Container, Status, World};
 
 use crate::{
     bench::{Bench, Run},
@@ -30,7 +30,7 @@ pub fn judge(start: Start, bench: &Bench, before: &World, run: &Run) -> Vec<Stri
     if deletes.len() > 1 && deletes[0].status != Some(409) {
         wrong.push(format!("{} deletes were sent", deletes.len()));
     }
-    if bench.rehearsal.world(|world| world.is_busy()) {
+    if bench.rehearsal.is_busy() {
         if bench.saved(".request").is_empty() {
             wrong.push("Portainer works on a request that is not in the journal".to_owned());
         }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rehearsal::{Call, Era, FaultKind, World};
+use testbed::{Call, Era, FaultKind, World};
 
 use crate::{
     bench::{Bench, Run},
@@ -77,7 +77,7 @@ fn left_in_flight(bench: &Bench, late: Late) -> Run {
     bench.rehearsal.faults().once(late.call, kind);
     let mut child = bench.spawn(&format!("{} {TIMEOUT}", late.start.arguments()));
     let started = Instant::now();
-    while !bench.rehearsal.world(|world| world.is_busy()) {
+    while !bench.rehearsal.is_busy() {
         let waits = child.try_wait().expect("a child").is_none();
         assert!(
             waits && started.elapsed() < Duration::from_mins(5),
@@ -97,12 +97,12 @@ fn wrong(late: Late) -> Vec<String> {
     }
     let before = world(&bench);
     let left = left_in_flight(&bench, late);
-    if !bench.rehearsal.world(|world| world.is_busy()) {
+    if !bench.rehearsal.is_busy() {
         return vec!["the request ended too early".to_owned()];
     }
     // Portainer works on it for longer than the quiet time, or for a shorter time where nothing but quiet shows the end.
     let rest = Duration::from_millis(if late.is_seen { 4_000 } else { 1_500 });
-    bench.rehearsal.world(|world| world.end_work_in(rest));
+    bench.rehearsal.end_work_in(rest);
     // A killed run prints no hint.
     let restore = roll_back(&left).unwrap_or_else(|| format!("restore web {TIMEOUT}"));
     let restore = late.restores.then_some(&*restore);

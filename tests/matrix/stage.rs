@@ -11,8 +11,8 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Container, Era, Record, Variable, World};
 use serde_json::{Value, json};
+use testbed::{Container, Era, Record, Variable, World};
 
 use crate::bench::{Bench, MARKED, PLAIN, Run};
 

@@ -7,12 +7,12 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::Rehearsal;
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned,
     crypto::ring,
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
 };
+use testbed::Rehearsal;
 
 #[derive(Debug)]
 pub struct Response {

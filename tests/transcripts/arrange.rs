@@ -2,8 +2,8 @@
 
 use std::{path::Path, time::Duration};
 
-use rehearsal::{Call, Container, FaultKind, Files, Health, Record, Rule, Status, World};
 use serde_json::Value;
+use testbed::{Call, Container, FaultKind, Files, Git, Health, Record, Rule, Status, World};
 
 /// The repository that Portainer reaches.
 const REPOSITORY: &str = "https://git.example/stacks.git";
@@ -26,7 +26,7 @@ impl Step {
     }
 
     /// Makes the change. An unknown line panics.
-    pub fn apply(&self, world: &mut World) {
+    pub fn apply(&self, world: &mut World, git: &mut Git) {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         match words[..] {
             ["up", folder, ref rest @ ..] => self.up(world, folder, rest),
@@ -69,14 +69,14 @@ impl Step {
             ["deployments", "take", "forever"] => world.deploy_polls = u32::MAX,
             ["deployment", id, "ends"] => world.finish_deployment(number(id)),
             ["git", "has", path] => {
-                branch(world).insert(path.to_owned(), self.block.clone());
+                branch(git).insert(path.to_owned(), self.block.clone());
             }
             ["git", "has", "no", path] => {
-                branch(world).remove(path);
+                branch(git).remove(path);
             }
-            ["git", "is", "gone"] => world.repositories.clear(),
+            ["git", "is", "gone"] => git.repositories.clear(),
             ["git", "needs", "password", password] => {
-                let repository = world.repositories.get_mut(REPOSITORY);
+                let repository = git.repositories.get_mut(REPOSITORY);
                 repository.expect("a repository").password = Some(password.to_owned());
             }
             ["wait", time] => world.now += millis(time_of(time)),
@@ -193,9 +193,9 @@ impl Step {
 }
 
 /// The files of the branch `main` of the repository.
-fn branch(world: &mut World) -> &mut Files {
+fn branch(git: &mut Git) -> &mut Files {
     let main = "refs/heads/main".to_owned();
-    let repository = world.repositories.entry(REPOSITORY.to_owned());
+    let repository = git.repositories.entry(REPOSITORY.to_owned());
     let repository = repository.or_default();
     repository.default.clone_from(&main);
     repository.branches.entry(main).or_default()

@@ -10,9 +10,9 @@ use std::{
     thread,
 };
 
-use rehearsal::{Call, Container, Era, Peer, Request};
 use serde_json::{Value, json};
 use snapbox::{Assert, Data};
+use testbed::{Call, Container, Era, Peer, Request};
 
 use crate::{
     arrange::{self, Step},
@@ -145,7 +145,8 @@ impl Session {
                 let rest = line.splitn(3, ' ').nth(2).unwrap_or_default();
                 let step = Step::of(rest, &self.real(block), self.bench.root())?;
                 let call = arrange::call(call)?;
-                self.bench.world_with(call, move |world| step.apply(world));
+                self.bench
+                    .change_with(call, move |world, git| step.apply(world, git));
             }
             // A terminal is standard input only of a command that is answered.
             ["answer", ref typed @ ..] => {
@@ -177,7 +178,8 @@ impl Session {
             ["show", ref what @ ..] => return self.show(what),
             _ => {
                 let step = Step::of(&self.real(line), &self.real(block), self.bench.root())?;
-                self.bench.world(|world| step.apply(world));
+                self.bench
+                    .world(|world| self.bench.git(|git| step.apply(world, git)));
                 self.create_what_docker_created();
             }
         }
@@ -533,7 +535,7 @@ fn answered(mut terminal: fs::File, answers: Vec<Answer>, bench: &Bench) -> Stri
             }
         }
         for step in answer.before {
-            bench.world(|world| step.apply(world));
+            bench.world(|world| bench.git(|git| step.apply(world, git)));
         }
         let typed = format!("{}\n", answer.typed);
         terminal.write_all(typed.as_bytes()).expect("typed");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) use self::shown::info;
 use self::shown::{inspected, listed, network, version};
 use super::{
-    faults::Call,
+    calls::Call,
     http::{JSON, Response, TEXT},
     request::{Request, decode},
     world::{self, AnonymousVolumes, Refused, World, tagged, texts},
@@ -211,7 +211,7 @@ fn top(world: &World, name: &str) -> Result<Response, Refused> {
     }
     let mut commands = vec![container.command.join(" ")];
     if container.runs_portainer() {
-        commands.extend(world.compose_processes());
+        commands.extend(world.processes.iter().cloned());
     }
     let lines = (FIRST_PID..)
         .zip(&commands)

@@ -3,14 +3,9 @@
 use std::io::{self, BufRead, Read as _};
 
 use super::{
-    faults::{Call, Peer},
+    calls::{Call, Peer},
     request::Request,
 };
-
-/// Portainer and the engine send longer responses in chunks. In bytes.
-const LONGEST_WHOLE: usize = 2048;
-/// The size of a chunk, in bytes.
-const CHUNK: usize = 32 * 1024;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
@@ -61,13 +56,17 @@ pub(super) fn read_request(
 }
 
 /// A response. One with status 204 has no body.
-pub(super) struct Response {
+pub struct Response {
+    /// The status.
     pub status: u16,
+    /// The headers, without those about its length and its connection.
     pub headers: Vec<(&'static str, String)>,
+    /// The body.
     pub body: Vec<u8>,
 }
 
 impl Response {
+    /// A response of this content type.
     pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self {
             status,
@@ -76,12 +75,14 @@ impl Response {
         }
     }
 
+    /// A response in JSON.
     pub fn json(status: u16, value: &impl serde::Serialize) -> Self {
         let mut body = serde_json::to_vec(value).unwrap_or_default();
         body.push(b'\n');
         Self::new(status, JSON, body)
     }
 
+    /// A response with status 204.
     pub fn no_content() -> Self {
         let headers = Vec::new();
         Self {
@@ -90,32 +91,29 @@ impl Response {
         }
     }
 
-    /// The bytes to send. The response to HEAD is `head_only`.
-    pub fn into_bytes(self, head_only: bool, keep_alive: bool) -> Vec<u8> {
-        let mut lines = vec![format!("HTTP/1.1 {} ", self.status)];
+    /// The bytes to send. The response to HEAD has no body.
+    pub fn into_bytes(mut self, request: &Request) -> Vec<u8> {
+        if self.status != 204
+            && self
+                .headers
+                .iter()
+                .all(|(name, _)| *name != "Transfer-Encoding")
+        {
+            self.headers
+                .push(("Content-Length", self.body.len().to_string()));
+        }
+        if !request.keeps_alive() {
+            self.headers.push(("Connection", "close".to_owned()));
+        }
         let headers = self.headers.iter();
-        lines.extend(headers.map(|(name, value)| format!("{name}: {value}")));
-        let is_chunked = self.body.len() > LONGEST_WHOLE;
-        if is_chunked {
-            lines.push("Transfer-Encoding: chunked".to_owned());
-        } else if self.status != 204 {
-            lines.push(format!("Content-Length: {}", self.body.len()));
-        }
-        if !keep_alive {
-            lines.push("Connection: close".to_owned());
-        }
-        let mut bytes = (lines.join("\r\n") + "\r\n\r\n").into_bytes();
-        if head_only {
-            return bytes;
-        }
-        if is_chunked {
-            for chunk in self.body.chunks(CHUNK) {
-                bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
-                bytes.extend(chunk);
-                bytes.extend(b"\r\n");
-            }
-            bytes.extend(b"0\r\n\r\n");
-        } else {
+        let headers = headers.map(|(name, value)| format!("{name}: {value}\r\n"));
+        let head = format!(
+            "HTTP/1.1 {} \r\n{}\r\n",
+            self.status,
+            headers.collect::<String>()
+        );
+        let mut bytes = head.into_bytes();
+        if request.method != "HEAD" {
             bytes.extend(self.body);
         }
         bytes

@@ -3,47 +3,42 @@
 //! # Layers
 //!
 //! Imports point in one direction: `lib → server → portainer → engine → world`,
-//! `server, portainer → shared → faults → request → http`, and `shared → deployer → world`. The [`World`] is
-//! pure and knows nothing of HTTP; `world.rs` describes its layers.
+//! `server, portainer → apis → request → http`, and `apis → world`. The [`World`] is pure and knows nothing of HTTP;
+//! `world.rs` describes its layers.
 //!
 //! Invariant: the JSON is written from recorded exchanges with a real Portainer and a real engine. The crate shares no
 //! type with the client of `stacklift`, so a wrong shape in one of them cannot match a wrong shape in the other.
 
-mod deployer;
+mod apis;
+mod calls;
 mod engine;
-mod faults;
 mod http;
 mod peer;
-mod portainer;
+pub mod portainer;
 mod request;
 pub mod seed;
 mod server;
-mod shared;
 mod tls;
 mod world;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
-    time::Duration,
+    sync::Arc,
 };
 
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-pub use self::deployer::Deploy;
-use self::{
-    deployer::Deployer,
-    server::Server,
-    shared::{Shared, lock},
-};
+use self::{apis::lock, server::Server};
 pub use self::{
-    faults::{Call, FaultKind, Faults, Peer, Rule},
+    apis::{Apis, Exchange},
+    calls::{Call, Peer},
+    http::Response,
     request::Request,
+    server::respond,
     world::{
-        COMPOSE_VERSION, CloneError, ComposeFiles, Container, Era, Fetch, Files, GitClone,
-        GitRepository, GitSettings, Health, Record, ResourceControl, Status, Variable, World,
-        config_hash, config_of_files,
+        COMPOSE_VERSION, ComposeFiles, Container, Era, Files, Health, Kind, Record, Refused,
+        ResourceControl, Status, Variable, Work, World, config_hash, config_of_files,
     },
 };
 
@@ -62,10 +57,12 @@ pub struct Options {
     pub era: Era,
     /// Where to create the directory of the engine's socket; the default is the system's temporary directory.
     pub folder: Option<PathBuf>,
-    /// Deploys onto a real engine instead of the world.
-    pub compose: Option<Arc<dyn Deploy>>,
+    /// The port of Portainer; 0 is any free one.
+    pub port: u16,
     /// Whether Portainer only serves the user of this process.
     pub is_private: bool,
+    /// How requests are answered, if not as the real ones do.
+    pub exchange: Option<Exchange>,
 }
 
 impl Rehearsal {
@@ -85,13 +82,10 @@ impl Rehearsal {
         let socket = folder.path().join("engine.sock");
         let certificate = tls::Certificate::new()?;
         let key = world.admin_key().to_owned();
-        let deployer = options.compose.clone().map(|compose| {
-            let deploying = Mutex::default();
-            Arc::new(Deployer { compose, deploying })
-        });
-        let mut shared = Shared::new(world, certificate, deployer);
-        shared.is_private = options.is_private;
-        let server = Server::start(shared, socket)
+        let exchange = options.exchange.clone();
+        let exchange = exchange.unwrap_or_else(|| Arc::new(server::answer));
+        let apis = Apis::new(world, certificate, options.is_private, exchange);
+        let server = Server::start(apis, options.port, socket)
             .context("failed to listen on 127.0.0.1 and on the socket of the engine")?;
         Ok(Self {
             server,
@@ -117,7 +111,7 @@ impl Rehearsal {
 
     /// Portainer's certificate in PEM.
     pub fn certificate_pem(&self) -> String {
-        lock(&self.server.shared.certificate).pem.clone()
+        lock(&self.server.apis.certificate).pem.clone()
     }
 
     /// Replaces Portainer's certificate for new connections.
@@ -125,41 +119,26 @@ impl Rehearsal {
     /// # Errors
     /// If the certificate cannot be created.
     pub fn renew_certificate(&self) -> anyhow::Result<()> {
-        *lock(&self.server.shared.certificate) = tls::Certificate::new()?;
+        *lock(&self.server.apis.certificate) = tls::Certificate::new()?;
         Ok(())
+    }
+
+    /// Both APIs.
+    pub fn apis(&self) -> &Arc<Apis> {
+        &self.server.apis
     }
 
     /// Reads or changes the world. Requests wait until `access` returns.
     pub fn world<R>(&self, access: impl FnOnce(&mut World) -> R) -> R {
-        access(&mut self.server.shared.world())
-    }
-
-    /// Changes the world during the next request of `call`: after the request has taken effect, and before its response.
-    pub fn world_with(&self, call: Call, change: impl FnOnce(&mut World) + Send + 'static) {
-        self.server.shared.change_with(call, Box::new(change));
-    }
-
-    /// Moves the clock of the world forward, so that late requests and deployments end.
-    pub fn skip(&self, time: Duration) {
-        self.server.shared.skip(time);
+        access(&mut self.server.apis.world())
     }
 
     /// The requests so far, in the order of their responses.
     pub fn requests(&self) -> Vec<Request> {
-        self.server.shared.log().clone()
+        self.server.apis.log().clone()
     }
 
-    /// Clears the list of requests.
-    pub fn forget_requests(&self) {
-        self.server.shared.log().clear();
-    }
-
-    /// The faults to inject.
-    pub fn faults(&self) -> &Faults {
-        &self.server.shared.faults
-    }
-
-    /// Restarts an API that [`FaultKind::Die`] or [`FaultKind::DieAfter`] ended, on the same address.
+    /// Restarts an API that [`Apis::die`] ended, on the same address.
     ///
     /// # Errors
     /// If the address cannot be bound again.
@@ -168,13 +147,4 @@ impl Rehearsal {
             .revive()
             .context("failed to listen on the same addresses again")
     }
-}
-
-/// A new certificate like Portainer's, and its private key in PKCS #8, both in DER.
-///
-/// # Errors
-/// If they cannot be created.
-pub fn self_signed() -> anyhow::Result<(Vec<u8>, Vec<u8>)> {
-    let (certificate, pair) = tls::self_signed()?;
-    Ok((certificate.der().to_vec(), pair.serialize_der()))
 }

@@ -1,120 +1,83 @@
 //! Portainer's API, written from recorded exchanges with 2.23.0 (M01–M20) and from N01–N03.
 
-mod git;
 mod shown;
-
-use std::{sync::Arc, thread};
 
 use chrono::DateTime;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
+    apis::Apis,
+    calls::Call,
     engine,
-    faults::Call,
     http::{Response, TEXT},
     request::Request,
-    shared::{Shared, TICK},
-    world::{ApiKey, Ending, Era, Kind, Record, Refused, Role, Variable, Work, World},
+    world::{ApiKey, Era, Kind, Record, Refused, Role, Variable, Work, World},
 };
 
-/// Whether a request changes a stack. Portainer continues if its client disconnects (M21).
-pub(super) fn is_change(call: Call) -> bool {
-    matches!(
-        call,
-        Call::Create | Call::CreateGit | Call::Redeploy | Call::Update | Call::Delete
-    )
+/// Performs a change. The result is the ID of the stack.
+pub type Perform<'p> = &'p dyn Fn(Work) -> Result<u64, Refused>;
+
+/// Responds to a request. Git is not simulated.
+pub(super) fn respond(apis: &Apis, request: &Request, perform: Perform) -> Response {
+    answered(apis, request, || match request.call {
+        Call::Status => Ok(status(&apis.world())),
+        Call::Other | Call::CreateGit | Call::Preview | Call::Redeploy => {
+            Ok(Response::new(404, TEXT, "404 page not found\n"))
+        }
+        Call::Create | Call::Update | Call::Delete => {
+            change(apis, request, |world| prepared(world, request), perform)
+        }
+        _ => read(&mut apis.world(), request),
+    })
 }
 
-/// Responds to a request; `None` if the rehearsal ended first.
-pub(super) fn respond(shared: &Arc<Shared>, request: &Request, ending: Ending) -> Option<Response> {
-    let call = request.call;
-    let outcome = match call {
+/// The response of Portainer with this outcome.
+pub fn answered(
+    apis: &Apis,
+    request: &Request,
+    outcome: impl FnOnce() -> Result<Response, Refused>,
+) -> Response {
+    let has_both = ["x-api-key", "authorization"]
+        .iter()
+        .all(|name| request.header(name).is_some());
+    let outcome = if has_both {
         // N21
-        _ if ["x-api-key", "authorization"]
-            .iter()
-            .all(|name| request.header(name).is_some()) =>
-        {
-            let message = "api key and auth header are not allowed at the same time";
-            let details = "Api key and auth header are not allowed at the same time";
-            Err(Refused::with_details(403, message, details))
-        }
-        Call::Status => Ok(status(&shared.world())),
-        Call::Other => Ok(Response::new(404, TEXT, "404 page not found\n")),
-        _ if is_change(call) => change(shared, request, ending)?,
-        _ => read(&mut shared.world(), request),
+        let message = "api key and auth header are not allowed at the same time";
+        let details = "Api key and auth header are not allowed at the same time";
+        Err(Refused::with_details(403, message, details))
+    } else {
+        outcome()
     };
     let refused = |refused: Refused| Response::json(refused.status, &refused);
     let mut response = outcome.unwrap_or_else(refused);
-    let now = DateTime::from_timestamp_millis(shared.world().now).unwrap_or_default();
+    let now = DateTime::from_timestamp_millis(apis.world().now).unwrap_or_default();
     let date = now.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
     response.headers.push(("Date", date));
-    Some(response)
+    response
 }
 
-/// Changes a stack; `None` if the rehearsal ended first.
-fn change(
-    shared: &Arc<Shared>,
+/// Changes a stack.
+///
+/// # Errors
+/// The error response.
+pub fn change(
+    apis: &Apis,
     request: &Request,
-    ending: Ending,
-) -> Option<Result<Response, Refused>> {
-    let call = request.call;
-    let mut world = shared.world();
-    let work = match prepared(&mut world, request) {
-        Ok(work) => work,
-        Err(error) => return Some(Err(error)),
-    };
-    let outcome = match &shared.deployer {
-        None => {
-            let ticket = world.begin(work, ending);
-            drop(world);
-            if ending.is_unattended {
-                return Some(Ok(Response::no_content()));
-            }
-            ended(shared, ticket)?
-        }
-        Some(deployer) if world.era == Era::Async && call != Call::Delete => {
-            let (id, in_error) = (work.record.id, world.store_deploying(&work));
-            drop(world);
-            let (shared, deployer) = (Arc::clone(shared), Arc::clone(deployer));
-            // In the background (N01).
-            thread::spawn(move || {
-                let outcome = deployer.deploy(&work, in_error);
-                shared.world().end_deployment(id, outcome);
-            });
-            Ok(id)
-        }
-        Some(deployer) => {
-            drop(world);
-            let performed = deployer.perform(&work);
-            performed.and_then(|()| shared.world().complete(&work))
-        }
-    };
-    Some(outcome.and_then(|id| match call {
-        Call::Delete => Ok(Response::no_content()),
-        // The recorded response to a PUT has `null` for the resource control.
-        _ => shown(
-            &shared.world(),
-            id,
-            !matches!(call, Call::Update | Call::Redeploy),
-        ),
-    }))
-}
-
-/// Waits until a request has ended; `None` if the rehearsal ended first.
-fn ended(shared: &Shared, ticket: u64) -> Option<Result<u64, Refused>> {
-    loop {
-        let outcome = shared.world().take_outcome(ticket);
-        if outcome.is_some() {
-            return outcome;
-        }
-        if shared.pause(TICK) {
-            return None;
-        }
+    prepare: impl FnOnce(&mut World) -> Result<Work, Refused>,
+    perform: Perform,
+) -> Result<Response, Refused> {
+    let work = prepare(&mut apis.world())?;
+    let kind = work.kind;
+    let id = perform(work)?;
+    if kind == Kind::Delete {
+        return Ok(Response::no_content());
     }
+    // The recorded response to a PUT has `null` for the resource control.
+    shown(&apis.world(), id, request.method == "POST")
 }
 
-/// What a create, an update or a new deployment of a Git stack contains. Each has some of the fields.
+/// What a create or an update contains. Each has some of the fields.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct Payload {
@@ -122,8 +85,6 @@ struct Payload {
     stack_file_content: String,
     env: Option<Vec<Variable>>,
     prune: bool,
-    auto_update: Option<Value>,
-    repository_authentication: bool,
 }
 
 /// The checked change of a create, update or delete.
@@ -135,26 +96,18 @@ fn prepared(world: &mut World, request: &Request) -> Result<Work, Refused> {
         // The default is 0, which no environment has (M03).
         return world.prepare(id, Some(given.unwrap_or(0)), Kind::Delete);
     }
-    let id = if matches!(call, Call::Update | Call::Redeploy) {
+    let id = if call == Call::Update {
         Some(managed(world, &key, id_of(request), "Stack editing")?.id)
     } else {
-        let endpoint = given.ok_or_else(missing_endpoint)?;
-        world.check_access(endpoint, &key)?;
-        world.check_stacks(endpoint, &key, "Stack creation")?;
+        check_create(world, &key, given)?;
         None
     };
-    if let (Call::Redeploy, Some(id)) = (call, id) {
-        return git::redeployed(world, (id, given), &key.user, request);
-    }
-    if call == Call::CreateGit {
-        return git::prepared(world, given.unwrap_or_default(), &key.user, request);
-    }
     let payload = payload::<Payload>(request)?;
     if id.is_none() && payload.name.is_empty() {
-        return Err(git::invalid("Invalid stack name"));
+        return Err(Refused::invalid("Invalid stack name"));
     }
     if payload.stack_file_content.is_empty() {
-        return Err(git::invalid("Invalid stack file content"));
+        return Err(Refused::invalid("Invalid stack file content"));
     }
     let mut work = match id {
         Some(id) => world.prepare(id, given, Kind::Update)?,
@@ -168,6 +121,17 @@ fn prepared(world: &mut World, request: &Request) -> Result<Work, Refused> {
         work.record.updated_by = key.user;
     }
     Ok(work)
+}
+
+/// Fails if the user may not create a stack on the environment. Returns its ID.
+///
+/// # Errors
+/// The error response.
+pub fn check_create(world: &World, key: &ApiKey, endpoint: Option<u64>) -> Result<u64, Refused> {
+    let endpoint = endpoint.ok_or_else(missing_endpoint)?;
+    world.check_access(endpoint, key)?;
+    world.check_stacks(endpoint, key, "Stack creation")?;
+    Ok(endpoint)
 }
 
 /// Responds to a request that creates, updates and deletes nothing.
@@ -228,7 +192,6 @@ fn read(world: &mut World, request: &Request) -> Result<Response, Refused> {
             let text = &managed(world, &key, id, "Stack management")?.text;
             json(&json!({ "StackFileContent": text }))
         }
-        Call::Preview => git::preview(world, request),
         Call::Stop => {
             let id = managed(world, &key, id, "stack management")?.id;
             let endpoint = self::number(request, "endpointId")?;
@@ -300,12 +263,6 @@ fn no_control() -> Refused {
 /// The containers of an environment, as its engine lists them, each with its access rights: its own, else those of its
 /// stack. Otherwise, the labels become its own (M23).
 fn containers(world: &mut World, endpoint: u64, request: &Request) -> Value {
-    if world.has_real_engines {
-        let filters = request.query("filters").unwrap_or_default();
-        let filters = serde_json::from_str::<Value>(&filters).unwrap_or_default();
-        let ids = filters["id"].as_array().into_iter().flatten();
-        return ids.map(|id| json!({ "Id": id })).collect();
-    }
     if !world.is_here(endpoint) {
         return json!([]);
     }
@@ -340,7 +297,11 @@ fn numbered<'n>(names: impl Iterator<Item = &'n str>, field: &str) -> Response {
     Response::json(200, &shown.collect::<Value>())
 }
 
-fn payload<'b, T: Deserialize<'b>>(request: &'b Request) -> Result<T, Refused> {
+/// The body of a request.
+///
+/// # Errors
+/// The error response.
+pub fn payload<'b, T: Deserialize<'b>>(request: &'b Request) -> Result<T, Refused> {
     serde_json::from_slice(&request.body).map_err(|error| {
         let details = if error.is_eof() {
             "Unexpected EOF".to_owned()
@@ -351,7 +312,11 @@ fn payload<'b, T: Deserialize<'b>>(request: &'b Request) -> Result<T, Refused> {
     })
 }
 
-fn number(request: &Request, name: &str) -> Result<Option<u64>, Refused> {
+/// A number in the query.
+///
+/// # Errors
+/// The error response.
+pub fn number(request: &Request, name: &str) -> Result<Option<u64>, Refused> {
     let number = request.query(name).map(|text| text.parse()).transpose();
     number.map_err(|_| invalid_query(name, "Invalid query parameter"))
 }
@@ -370,11 +335,15 @@ fn denied() -> Refused {
 }
 
 /// The ID in the path `/api/stacks/<id>` or `/api/endpoints/<id>`.
-fn id_of(request: &Request) -> &str {
+pub fn id_of(request: &Request) -> &str {
     request.segments().get(2).copied().unwrap_or_default()
 }
 
-fn key<'w>(world: &'w World, request: &Request) -> Result<&'w ApiKey, Refused> {
+/// The API key of a request.
+///
+/// # Errors
+/// The error response.
+pub fn key<'w>(world: &'w World, request: &Request) -> Result<&'w ApiKey, Refused> {
     let refused = |message: &str| Refused::with_details(401, message, "Unauthorized");
     let given = request.header("x-api-key").unwrap_or_default();
     if given.is_empty() {
@@ -395,7 +364,7 @@ fn status(world: &World) -> Response {
 }
 
 /// The stack with that ID, if the user may see it and may manage stacks on its environment (M22).
-fn managed<'w>(
+pub fn managed<'w>(
     world: &'w World,
     key: &ApiKey,
     id: &str,

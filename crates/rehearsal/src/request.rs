@@ -4,7 +4,7 @@ use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-use super::faults::{Call, Peer};
+use super::calls::{Call, Peer};
 
 /// A request that a client sent.
 #[derive(Clone, PartialEq, Eq)]
@@ -44,14 +44,14 @@ impl Request {
     }
 
     /// The segments of the path without a version.
-    pub(super) fn segments(&self) -> Vec<&str> {
+    pub fn segments(&self) -> Vec<&str> {
         let path = self.path.split('?').next().unwrap_or_default();
         let parts = path.split('/').filter(|part| !part.is_empty());
         parts.skip(self.version().iter().len()).collect()
     }
 
     /// The decoded value of the first query parameter with that name.
-    pub(super) fn query(&self, name: &str) -> Option<String> {
+    pub fn query(&self, name: &str) -> Option<String> {
         let (_, query) = self.path.split_once('?')?;
         let mut pairs = query
             .split('&')
@@ -61,7 +61,7 @@ impl Request {
     }
 
     /// Whether the client sends another request on the same connection.
-    pub(super) fn keeps_alive(&self) -> bool {
+    pub fn keeps_alive(&self) -> bool {
         let connection = self.header("connection");
         connection.is_none_or(|given| !given.eq_ignore_ascii_case("close"))
     }

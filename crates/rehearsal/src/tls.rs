@@ -13,8 +13,17 @@ pub(super) struct Certificate {
 }
 
 impl Certificate {
+    /// Self-signed, ECDSA P-256, X.509 v3, with an empty issuer (M18).
     pub fn new() -> anyhow::Result<Self> {
-        let (certificate, pair) = self_signed()?;
+        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let mut params =
+            CertificateParams::new(names).context("failed to set the names of the certificate")?;
+        params.distinguished_name = DistinguishedName::new();
+        let pair =
+            KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("failed to create a key")?;
+        let certificate = params
+            .self_signed(&pair)
+            .context("failed to sign the certificate")?;
         let key = PrivatePkcs8KeyDer::from(pair.serialize_der());
         let chain = vec![certificate.der().clone()];
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -32,17 +41,4 @@ impl Certificate {
             pem: certificate.pem(),
         })
     }
-}
-
-/// A certificate: self-signed, ECDSA P-256, X.509 v3, with an empty issuer (M18).
-pub(super) fn self_signed() -> anyhow::Result<(rcgen::Certificate, KeyPair)> {
-    let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-    let mut params =
-        CertificateParams::new(names).context("failed to set the names of the certificate")?;
-    params.distinguished_name = DistinguishedName::new();
-    let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("failed to create a key")?;
-    let certificate = params
-        .self_signed(&pair)
-        .context("failed to sign the certificate")?;
-    Ok((certificate, pair))
 }

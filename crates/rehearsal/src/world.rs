@@ -1,6 +1,6 @@
 //! The model: the stacks that Portainer knows and the containers that an engine runs, all in memory.
 //!
-//! Invariant: pure, but for the time at which a new world begins. [`World::advance`] sets the clock. A host path exists only if [`World::host`] lists it.
+//! Invariant: pure, but for the time at which a new world begins. A host path exists only if [`World::host`] lists it.
 //!
 //! The modules form five layers. A module imports only from layers further down, and from modules
 //! further right in its own row.
@@ -8,10 +8,10 @@
 //! | layer | modules |
 //! |---|---|
 //! | setup | `seed` (outside of `world`), `setup` |
-//! | Portainer | `stacks`, `in_flight`, `by_hand`, `git` |
+//! | Portainer | `stacks`, `by_hand` |
 //! | Compose | `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `compose_files`, `merge`, `canonical`, `ports`, `typed`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
-//! | state | `state`, `clock`, `work`, `container`, `entities`, `record`, `repository`, `errors` |
+//! | state | `state`, `clock`, `container`, `entities`, `record`, `errors` |
 #![deny(clippy::disallowed_methods)]
 
 mod body;
@@ -27,14 +27,11 @@ mod deployment;
 mod entities;
 mod errors;
 mod files;
-mod git;
 mod images;
-mod in_flight;
 mod merge;
 mod networks;
 mod ports;
 mod record;
-mod repository;
 mod resolve;
 mod service;
 mod settings;
@@ -44,24 +41,21 @@ mod state;
 mod typed;
 mod values;
 mod volumes;
-mod work;
 
 pub(crate) use self::{
-    clock::{clock, millis},
+    clock::clock,
     containers::AnonymousVolumes,
     entities::{ApiKey, Endpoint, Network, Role},
-    errors::Refused,
     images::tagged,
     values::{labels, texts},
-    work::{Ending, Kind, Work},
 };
 pub use self::{
     compose_files::ComposeFiles,
     container::Container,
     deployment::COMPOSE_VERSION,
     entities::config_hash,
-    record::{Record, ResourceControl, Status, Variable},
-    repository::{CloneError, Fetch, Files, GitClone, GitRepository, GitSettings},
+    errors::Refused,
+    record::{Files, Kind, Record, ResourceControl, Status, Variable, Work},
     resolve::config_of_files,
     state::{Era, Health, World},
 };

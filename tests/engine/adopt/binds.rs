@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::net::UnixListener};
 
-use rehearsal::Status;
+use testbed::Status;
 
 use super::{Case, by, scenario::Scenario};
 use crate::host::docker;

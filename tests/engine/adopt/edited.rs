@@ -1,6 +1,6 @@
 //! B22: after an adoption, the text in Portainer is the user's.
 
-use rehearsal::Status;
+use testbed::Status;
 
 use super::{
     Case, by_old_portainer_first,

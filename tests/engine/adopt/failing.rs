@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, thread, time::Duration};
 
-use rehearsal::{Call, Era, FaultKind, Status};
 use serde_json::Value;
+use testbed::{Call, Era, FaultKind, Status};
 
 use super::{
     Case, by_each_portainer,

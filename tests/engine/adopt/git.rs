@@ -1,6 +1,6 @@
 //! A stack from Git: what Portainer deploys from the clone is compared with what runs, by real config hashes (M24).
 
-use rehearsal::Files;
+use testbed::Files;
 
 use super::{Case, Origin, by, scenario::Scenario};
 use crate::sameness::ids;
@@ -25,9 +25,9 @@ fn a_git_stack_keeps_what_runs(case: Case) {
     let stack = &scenario.stack;
     let project = stack.host.project.as_str();
     let push = |text: String| {
-        stack.rehearsal.world(|world| {
+        stack.rehearsal.git(|git| {
             let main = "refs/heads/main".to_owned();
-            let repository = world.repositories.entry(URL.to_owned()).or_default();
+            let repository = git.repositories.entry(URL.to_owned()).or_default();
             repository.default.clone_from(&main);
             let files = Files::from([("blog/compose.yaml".to_owned(), text)]);
             repository.branches.insert(main, files);

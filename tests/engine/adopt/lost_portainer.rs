@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rehearsal::Status;
+use testbed::Status;
 
 use super::{Case, by_old_portainer_first, scenario::Scenario};
 

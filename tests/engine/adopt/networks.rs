@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rehearsal::Era;
 use serde_json::Value;
+use testbed::Era;
 
 use super::{
     Case, by_each_portainer, by_old_portainer,

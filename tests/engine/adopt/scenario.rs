@@ -5,8 +5,8 @@ use std::{
     ops::Deref,
 };
 
-use rehearsal::{Record, Status, Variable};
 use serde_json::{Value, json};
+use testbed::{Record, Status, Variable};
 
 use super::Case;
 use crate::{

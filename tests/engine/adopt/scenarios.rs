@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs, os::unix::fs::symlink};
 
-use rehearsal::Status;
+use testbed::Status;
 
 use super::{
     Case, by_each_portainer_and_origin, by_old_portainer, by_old_portainer_first,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rehearsal::{Call, Era, FaultKind};
+use testbed::{Call, Era, FaultKind};
 
 use super::{Case, Origin, scenario::Scenario};
 

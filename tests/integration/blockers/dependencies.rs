@@ -1,6 +1,6 @@
 //! Dependencies that would make the deployment fail (B20).
 
-use rehearsal::Call;
+use testbed::Call;
 
 use super::{adopt, exits, refuses};
 use crate::{

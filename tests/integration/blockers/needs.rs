@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rehearsal::{Call, Era};
+use testbed::{Call, Era};
 
 use super::{adopt, dir, listed, refuses};
 use crate::bench::{Bench, MARKED, PLAIN, instead};

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::{adopt, adopts, dir, refuses};
-use rehearsal::{Call, FaultKind};
+use testbed::{Call, FaultKind};
 
 use crate::bench::{Bench, CHANGED, PLAIN};
 
@@ -81,7 +81,7 @@ fn the_name_of_the_project_is_that_of_its_containers() {
         .code(0);
     assert!(!rendered.err.contains("same name"), "{rendered:?}");
     adopt(&bench, &args).code(0);
-    let sent = &bench.calls(rehearsal::Call::Create)[0].body;
+    let sent = &bench.calls(testbed::Call::Create)[0].body;
     assert_eq!(rendered.out.as_bytes(), sent);
     let sent = bench.sent_text();
     assert!(sent.contains("image: \"shop-a\""), "{sent}");

@@ -1,6 +1,6 @@
 //! The engine of the environment, Portainer itself, and its stacks.
 
-use rehearsal::{Call, Era, Status};
+use testbed::{Call, Era, Status};
 
 use super::{adopt, adopts, exits, refuses};
 use crate::bench::{Bench, PLAIN, instead};

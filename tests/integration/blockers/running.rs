@@ -1,6 +1,6 @@
 //! What runs besides the text, and what does not run.
 
-use rehearsal::{Call, Era};
+use testbed::{Call, Era};
 
 use super::{adopt, adopts, exits, refuses};
 use crate::bench::{Bench, PLAIN, Run, instead};

@@ -1,6 +1,6 @@
 //! The clock.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The time of the real clock, in milliseconds since 1970.
 #[expect(
@@ -9,9 +9,5 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 )]
 pub(crate) fn clock() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    millis(now.unwrap_or_default())
-}
-
-pub(crate) fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }

@@ -52,8 +52,16 @@ impl Run<'_> {
 impl World {
     /// Runs `compose up -d`. A failure leaves everything created so far in place (N06).
     pub(super) fn up(&mut self, deployment: &Deployment) -> Result<(), String> {
-        let created = self.create_all(deployment);
-        self.started(created, false)
+        let created = self.create_all(deployment)?;
+        self.start_all(&created)
+    }
+
+    /// The second half of `up`. Fails if a container was removed in the meantime.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn start_all(&mut self, created: &[String]) -> Result<(), String> {
+        created.iter().try_for_each(|id| self.start(id))
     }
 
     /// The first half of `up`: creates what is missing, and recreates what changed. Returns the IDs of the containers

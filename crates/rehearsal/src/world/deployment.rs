@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{compose_files::ComposeFiles, repository::Files, resolve::Project, state::World};
+use super::{compose_files::ComposeFiles, record::Files, resolve::Project, state::World};
 
 /// The version of the Compose program, which also starts stacks by hand.
 pub const COMPOSE_VERSION: &str = "2.26.1";

@@ -25,6 +25,7 @@ impl Refused {
         }
     }
 
+    /// By Portainer.
     pub fn with_details(status: u16, message: &str, details: &str) -> Self {
         let details = details.to_owned();
         Self {
@@ -38,6 +39,7 @@ impl Refused {
         Self::with_details(status, text, text)
     }
 
+    /// Of a stack that does not exist.
     pub fn no_record(id: &str) -> Self {
         Self::with_details(
             404,
@@ -46,11 +48,18 @@ impl Refused {
         )
     }
 
+    /// Of an environment that does not exist.
     pub fn no_endpoint(message: &str, id: u64) -> Self {
         let details = format!("Object not found inside the database (bucket=endpoints, key={id})");
         Self::with_details(404, message, &details)
     }
 
+    /// A payload that Portainer cannot use.
+    pub fn invalid(what: &str) -> Self {
+        Self::with_details(400, "Invalid request payload", what)
+    }
+
+    /// A failed `compose up`.
     pub fn failed(reason: &str) -> Self {
         Self::with_details(
             500,
@@ -59,6 +68,7 @@ impl Refused {
         )
     }
 
+    /// A failed `compose down`.
     pub fn failed_down(reason: &str) -> Self {
         Self::same(500, &format!("failed to remove a stack: {reason}\n"))
     }

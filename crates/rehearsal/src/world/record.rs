@@ -1,9 +1,12 @@
 //! Portainer's entry of a stack.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::repository::GitClone;
+/// The files of a directory: path and text.
+pub type Files = BTreeMap<String, String>;
 
 /// Portainer's entry of a stack. Without `Debug`, which could show secrets.
 #[derive(Clone, Default, PartialEq)]
@@ -34,8 +37,12 @@ pub struct Record {
     pub auto_update: Option<Value>,
     /// `GitConfig` in the response.
     pub git: Option<Value>,
-    /// The clone of the repository in its folder.
-    pub clone: Option<GitClone>,
+    /// The other files in its directory.
+    pub files: Files,
+    /// The names of its Compose files. The first has the text.
+    pub entries: Vec<String>,
+    /// Whether its deployment recreates every container.
+    pub recreates: bool,
     /// `DeploymentStatus` in the response: the states of the last deployment, oldest first (N01).
     pub deployments: Vec<Value>,
     /// `Option.Prune` in the response: what the last update said, in [`Era::Async`](super::Era::Async) (N19).
@@ -43,7 +50,11 @@ pub struct Record {
     /// Whether it refers to a workflow that no longer exists: it cannot be read (N16).
     pub lost_workflow: bool,
     /// The text before the update that is being deployed. A failure brings it back (N15).
-    pub(super) before: Option<String>,
+    pub before: Option<String>,
+    /// Whether it was in error before the deployment in progress.
+    pub was_in_error: bool,
+    /// How many `GET /api/stacks/<id>` see the deployment in progress; `None` if it ends without them.
+    pub polls: Option<u32>,
 }
 
 /// A variable of a stack.
@@ -81,4 +92,24 @@ pub struct ResourceControl {
     pub teams: Vec<u64>,
     /// Whether everyone may see it.
     pub public: bool,
+}
+
+/// The change that a request makes.
+#[derive(Clone, PartialEq)]
+pub struct Work {
+    /// What is done.
+    pub kind: Kind,
+    /// The stack as it will be, or the stack that is deleted. Its environment is the one of the request.
+    pub record: Record,
+}
+
+/// What a request does to a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Creates it.
+    Create,
+    /// Changes and deploys it.
+    Update,
+    /// Removes it.
+    Delete,
 }

@@ -41,12 +41,10 @@ impl World {
             image_volumes,
             volume_folder: "/var/lib/docker/volumes".to_owned(),
             deploy_polls: 2,
-            deploy_millis: Some(3_000),
             home: "/home/operator".to_owned(),
             now: clock(),
             next: Counters {
                 record: 1,
-                ticket: 1,
                 object: 1,
                 host_port: 32_768,
             },

@@ -8,10 +8,8 @@ use super::{
     deployment::Deployment,
     entities::{ApiKey, Role},
     errors::Refused,
-    record::{Record, ResourceControl, Status},
-    repository::Files,
+    record::{Files, Kind, Record, ResourceControl, Status, Work},
     state::{Era, World},
-    work::{Ending, InFlight, Kind, Phase, Work},
 };
 
 /// The stack name as Portainer normalizes it (M02).
@@ -31,7 +29,7 @@ impl World {
     }
 
     /// Fails if the environment does not exist, or if the user may not use it.
-    pub(crate) fn check_access(&self, endpoint: u64, user: &ApiKey) -> Result<(), Refused> {
+    pub fn check_access(&self, endpoint: u64, user: &ApiKey) -> Result<(), Refused> {
         let Some(environment) = self.endpoints.get(&endpoint) else {
             return Err(Refused::no_endpoint(
                 "Unable to find an environment with the specified identifier inside the database",
@@ -47,12 +45,7 @@ impl World {
     }
 
     /// Fails with 403 if the user may not manage stacks on the environment (M22).
-    pub(crate) fn check_stacks(
-        &self,
-        endpoint: u64,
-        user: &ApiKey,
-        action: &str,
-    ) -> Result<(), Refused> {
+    pub fn check_stacks(&self, endpoint: u64, user: &ApiKey, action: &str) -> Result<(), Refused> {
         let environment = self.endpoints.get(&endpoint);
         let forbidden = environment.is_some_and(|one| one.forbids_stacks);
         if forbidden && user.role != Role::Administrator {
@@ -63,13 +56,13 @@ impl World {
     }
 
     /// Whether an environment is the engine of this host. The containers of others are not simulated.
-    pub(crate) fn is_here(&self, endpoint: u64) -> bool {
+    pub fn is_here(&self, endpoint: u64) -> bool {
         let environment = self.endpoints.get(&endpoint);
         environment.is_some_and(|one| one.engine == self.engine.id && !one.is_clone)
     }
 
     /// Checks a request to create a stack, and gives the stack its ID.
-    pub(crate) fn prepare_create(
+    pub fn prepare_create(
         &mut self,
         endpoint: u64,
         name: &str,
@@ -91,18 +84,13 @@ impl World {
     }
 
     /// A stack by its ID.
-    pub(crate) fn record(&self, id: u64) -> Result<&Record, Refused> {
+    pub fn record(&self, id: u64) -> Result<&Record, Refused> {
         let missing = || Refused::no_record(&id.to_string());
         self.records.get(&id).ok_or_else(missing)
     }
 
     /// Checks a request to update or delete a stack.
-    pub(crate) fn prepare(
-        &self,
-        id: u64,
-        endpoint: Option<u64>,
-        kind: Kind,
-    ) -> Result<Work, Refused> {
+    pub fn prepare(&self, id: u64, endpoint: Option<u64>, kind: Kind) -> Result<Work, Refused> {
         let mut record = self.record(id)?.clone();
         record.endpoint = endpoint.unwrap_or(record.endpoint);
         if !self.endpoints.contains_key(&record.endpoint) {
@@ -115,33 +103,65 @@ impl World {
         Ok(Work { kind, record })
     }
 
-    /// Starts to work on a request. Returns its ticket.
+    /// Performs a change. Returns the ID of the stack.
     ///
     /// The old Portainer runs `compose up` first and keeps a new stack only if that succeeds (M05, M06). The newer one
     /// deploys in the background (N01, N06).
-    pub(crate) fn begin(&mut self, work: Work, ending: Ending) -> u64 {
-        if self.era != Era::Async || work.kind == Kind::Delete {
-            return self.submit(work, ending);
+    ///
+    /// # Errors
+    /// The error response of Portainer.
+    pub fn perform(&mut self, work: &Work) -> Result<u64, Refused> {
+        let Record {
+            id, endpoint, name, ..
+        } = &work.record;
+        if work.kind == Kind::Delete {
+            self.down_in(*endpoint, name);
+        } else if self.era == Era::Async {
+            self.store_deploying(work, Some(self.deploy_polls));
+            return Ok(*id);
+        } else if let Err(reason) = self.up(&self.deployment_of(&work.record)) {
+            return Err(self.undo(work, &reason));
         }
-        let is_after_error = self.store_deploying(&work);
-        // An ending that is not the default decides when the deployment finishes.
-        let (polls, after) = if ending == Ending::default() {
-            (self.deploy_polls, self.deploy_millis)
-        } else {
-            (u32::MAX, Some(ending.after))
-        };
-        let id = work.record.id;
-        let phase = Phase::Background {
-            polls,
-            is_after_error,
-        };
-        self.work_on(work.clone(), ending, phase, after);
-        self.work_on(work, ending, Phase::Ended(Ok(id)), None)
+        self.complete(work)
     }
 
-    /// Stores a stack whose deployment [`Self::end_deployment`] ends. Returns whether it was in error: then `down` comes
-    /// first (N07).
-    pub(crate) fn store_deploying(&mut self, work: &Work) -> bool {
+    /// Runs `compose down` after a deployment that failed for this reason.
+    pub fn undo(&mut self, work: &Work, reason: &str) -> Refused {
+        let sent = &work.record;
+        self.down_in(sent.endpoint, &sent.name);
+        // A new deployment of a Git stack has replaced its clone (M24).
+        if let Some(record) = self.records.get_mut(&sent.id).filter(|_| sent.recreates) {
+            record.text.clone_from(&sent.text);
+            record.files.clone_from(&sent.files);
+        }
+        Refused::failed(reason)
+    }
+
+    /// Writes a change that succeeded to Portainer's database. Returns the ID of the stack.
+    ///
+    /// # Errors
+    /// If a stack that is updated is gone.
+    pub fn complete(&mut self, work: &Work) -> Result<u64, Refused> {
+        let mut record = work.record.clone();
+        let (id, now) = (record.id, self.seconds());
+        match work.kind {
+            Kind::Create => record.created = now,
+            Kind::Update => {
+                self.record(id)?;
+                record.updated = now;
+                record.status = Status::Active;
+            }
+            Kind::Delete => {
+                self.records.remove(&id);
+                return Ok(id);
+            }
+        }
+        self.records.insert(id, record);
+        Ok(id)
+    }
+
+    /// Stores a stack that is being deployed: [`Self::end_deployment`] ends it, or so many polls do.
+    pub fn store_deploying(&mut self, work: &Work, polls: Option<u32>) {
         let id = work.record.id;
         let before = self.records.get(&id);
         let (status, text) = before.map(|old| (old.status, old.text.clone())).unzip();
@@ -152,13 +172,14 @@ impl World {
             record.status = Status::Deploying;
             record.deployments = vec![note];
             record.before = text;
+            record.was_in_error = status == Some(Status::Error);
+            record.polls = polls;
         }
-        status == Some(Status::Error)
     }
 
     /// Ends a deployment. A stack that is gone stays gone. The update that fails leaves the text before it, and its own
     /// variables (N15).
-    pub(crate) fn end_deployment(&mut self, id: u64, outcome: Result<(), String>) {
+    pub fn end_deployment(&mut self, id: u64, outcome: Result<(), String>) {
         let (status, message) = match outcome {
             Ok(()) => (Status::Active, String::new()),
             Err(reason) => (Status::Error, format!("failed to deploy a stack: {reason}")),
@@ -167,6 +188,7 @@ impl World {
         if let Some(record) = self.records.get_mut(&id) {
             record.status = status;
             record.deployments.push(note);
+            (record.polls, record.was_in_error) = (None, false);
             if let Some(text) = record.before.take().filter(|_| status == Status::Error) {
                 record.text = text;
             }
@@ -195,27 +217,34 @@ impl World {
 
     /// Reads a stack. A deployment in progress advances by one poll (N01).
     pub(crate) fn poll(&mut self, id: u64) {
-        match self.deploying(id).map(|work| &mut work.phase) {
-            Some(Phase::Background { polls: 0, .. }) => self.finish_deployment(id),
-            Some(Phase::Background { polls, .. }) if *polls != u32::MAX => *polls -= 1,
-            _ => {}
+        let record = self.records.get_mut(&id);
+        match record.and_then(|record| record.polls.as_mut()) {
+            Some(0) => self.finish_deployment(id),
+            Some(polls) => *polls -= 1,
+            None => {}
         }
     }
 
     /// Finishes a deployment in progress: this is when containers change.
     pub fn finish_deployment(&mut self, id: u64) {
-        let now = self.now;
-        if let Some(work) = self.deploying(id) {
-            work.until = now;
-            self.advance_requests(now);
+        let record = self.records.get(&id).cloned();
+        if let Some(record) = record.filter(|one| one.status == Status::Deploying) {
+            let outcome = self.create(&record);
+            let outcome = outcome.and_then(|created| self.start_all(&created));
+            self.end_deployment(id, outcome);
         }
     }
 
-    /// The deployment of a stack in the background.
-    fn deploying(&mut self, id: u64) -> Option<&mut InFlight> {
-        let mut all = self.in_flight.iter_mut();
-        let is_background = |work: &InFlight| matches!(work.phase, Phase::Background { .. });
-        all.find(|work| work.work.record.id == id && is_background(work))
+    /// The first half of the `up` of a stack. One that was in error is removed first (N07). Returns the IDs of the
+    /// containers to start.
+    ///
+    /// # Errors
+    /// The message that Compose prints.
+    pub fn create(&mut self, record: &Record) -> Result<Vec<String>, String> {
+        if record.was_in_error {
+            self.down_in(record.endpoint, &record.name);
+        }
+        self.create_all(&self.deployment_of(record))
     }
 
     /// The deployment of a stack: its directory contains only the Compose file and `stack.env` (M07, M11), or a clone. There,
@@ -223,15 +252,12 @@ impl World {
     /// variables.
     pub(super) fn deployment_of(&self, record: &Record) -> Deployment {
         let at = |name: &str| format!("/data/compose/{}/{name}", record.id);
-        let (mut there, mut files) = (Files::new(), vec![at("docker-compose.yml")]);
-        if let Some(clone) = &record.clone {
-            let cloned = clone.files.iter();
-            there.extend(cloned.map(|(name, text)| (at(name), text.clone())));
-            let names = [&clone.git.entry]
-                .into_iter()
-                .chain(clone.git.additional.iter().flatten());
-            files = names.map(|name| at(name)).collect();
-        }
+        let files = record.entries.iter().map(|name| at(name));
+        let files = files.collect::<Vec<_>>();
+        let there = record.files.iter();
+        let mut there = there
+            .map(|(name, text)| (at(name), text.clone()))
+            .collect::<Files>();
         let folder = files[0].rsplit_once('/').map_or("", |(folder, _)| folder);
         let own = there.get(&format!("{folder}/.env"));
         let own = own.map(|own| format!("{own}\n"));
@@ -252,7 +278,7 @@ impl World {
             home: "/root".to_owned(),
             there: Some(there),
             by_library: self.era != Era::Sync,
-            recreates_all: record.clone.as_ref().is_some_and(|clone| clone.recreates),
+            recreates_all: record.recreates,
             prune: record.prune,
             is_here: self.is_here(record.endpoint),
         }
@@ -267,13 +293,14 @@ impl World {
     }
 
     /// Runs `compose down` in an environment.
-    pub(super) fn down_in(&mut self, endpoint: u64, project: &str) {
+    pub fn down_in(&mut self, endpoint: u64, project: &str) {
         if self.is_here(endpoint) {
             self.down(project);
         }
     }
 
-    pub(super) fn remove_containers(&mut self, project: &str) {
+    /// Removes the containers of a project, as `compose down` does.
+    pub fn remove_containers(&mut self, project: &str) {
         // `down` stops it, and the engine removes what ran with `--rm`.
         let with_volumes =
             |one: &Container| one.is_running() && one.host_config["AutoRemove"] == true;
@@ -291,6 +318,7 @@ impl World {
             endpoint,
             created: self.seconds(),
             created_by: user.to_owned(),
+            entries: vec!["docker-compose.yml".to_owned()],
             control: ResourceControl {
                 id,
                 ..ResourceControl::default()

@@ -9,8 +9,6 @@ use super::{
     entities::{ApiKey, Endpoint, Engine, Image, Network, Role, Volume, fingerprint},
     errors::Refused,
     record::{Record, ResourceControl},
-    repository::{Fetch, GitRepository},
-    work::InFlight,
 };
 
 /// The generation of Portainer to simulate.
@@ -48,7 +46,6 @@ impl PartialEq for Configs {
 /// The complete state. Tests compare two of them to prove that nothing changed. Without `Debug`, which could show values of
 /// `.env`.
 #[derive(Clone, Default, PartialEq)]
-#[allow(unpredictable_function_pointer_comparisons, reason = "a test sets one")]
 pub struct World {
     /// The generation of Portainer to simulate.
     pub era: Era,
@@ -64,15 +61,8 @@ pub struct World {
     pub controls: BTreeMap<String, ResourceControl>,
     /// Portainer's stacks, by ID.
     pub records: BTreeMap<u64, Record>,
-    /// The Git repositories that Portainer can reach, by URL.
-    pub repositories: BTreeMap<String, GitRepository>,
-    /// Clones repositories instead, if they are real.
-    pub fetch: Option<Fetch>,
     /// The engine of this host.
     pub engine: Engine,
-    /// Whether the engines are real. Portainer then lists every container that it is asked for by ID, because the world does not
-    /// have them.
-    pub has_real_engines: bool,
     /// The containers of this host's engine, by ID.
     pub containers: BTreeMap<String, Container>,
     /// The volumes of this host's engine.
@@ -97,16 +87,16 @@ pub struct World {
     pub volume_folder: String,
     /// How many `GET /api/stacks/<id>` see a deployment in progress, in [`Era::Async`].
     pub deploy_polls: u32,
-    /// Milliseconds until a deployment finishes without being polled; `None` is never.
-    pub deploy_millis: Option<i64>,
     /// The home directory of who starts stacks by hand.
     pub home: String,
     /// Milliseconds since 1970.
     pub now: i64,
     /// Whether the clock stands still: then nothing takes time, however slow the machine is.
     pub stands_still: bool,
-    /// The requests that Portainer is working on, in the order of their arrival.
-    pub(super) in_flight: Vec<InFlight>,
+    /// How far its clock is ahead, in milliseconds.
+    pub ahead: i64,
+    /// The command lines of the Compose processes in Portainer's container (M21).
+    pub processes: Vec<String>,
     /// What happened to containers, as the engine reports it, the oldest first.
     pub events: Vec<Value>,
     pub(super) next: Counters,
@@ -116,7 +106,6 @@ pub struct World {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Counters {
     pub record: u64,
-    pub ticket: u64,
     pub object: u64,
     pub host_port: u16,
 }

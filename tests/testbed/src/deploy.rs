@@ -1,8 +1,16 @@
 //! The real Compose, as Portainer runs it, on a real engine (M05–M07, N04–N07).
 
-use std::{fs, io, path::PathBuf, process::Command};
+use std::{
+    fs, io,
+    path::PathBuf,
+    process::Command,
+    sync::{Arc, Mutex},
+    thread,
+};
 
-use rehearsal::{Deploy, Era, Record};
+use rehearsal::{Apis, Era, Kind, Record, Refused, Work};
+
+use crate::{Between, lock};
 
 /// A program that performs the creates, updates and deletes of the embedded Portainer.
 #[derive(Debug)]
@@ -13,6 +21,7 @@ pub struct Program {
     /// For [`Era::Sync`], a Compose program. For [`Era::Async`], a program that uses Compose as a library and has the
     /// commands `up PROJECT FILE [ENV_FILE]` and `down PROJECT`.
     pub command: Vec<String>,
+    /// The generation of Portainer.
     pub era: Era,
     /// The directory for the files of the stacks.
     pub folder: PathBuf,
@@ -20,12 +29,11 @@ pub struct Program {
     pub seen_as: String,
 }
 
-impl Deploy for Program {
+impl Program {
     fn up(&self, record: &Record) -> Result<(), String> {
         self.write(record).map_err(|error| error.to_string())?;
         let folder = format!("{}/{}", self.seen_as, record.id);
-        let entry = record.clone.as_ref().map(|clone| clone.git.entry.as_str());
-        let file = format!("{folder}/{}", entry.unwrap_or("docker-compose.yml"));
+        let file = format!("{folder}/{}", record.entries[0]);
         let env = format!("{folder}/stack.env");
         let has_env = record.env.as_ref().is_some_and(|env| !env.is_empty());
         let mut arguments = match self.era {
@@ -38,8 +46,7 @@ impl Deploy for Program {
             Era::Library | Era::Async if has_env => arguments.push(&env),
             Era::Library | Era::Async => {}
         }
-        let recreates = record.clone.as_ref().is_some_and(|clone| clone.recreates);
-        if recreates && self.era == Era::Sync {
+        if record.recreates && self.era == Era::Sync {
             arguments.push("--force-recreate");
         }
         self.run(record, &arguments)
@@ -55,23 +62,17 @@ impl Deploy for Program {
             Era::Library | Era::Async => self.run(record, &["down", project]),
         }
     }
-}
 
-impl Program {
     /// Writes the text and the variables (M07).
     fn write(&self, record: &Record) -> io::Result<()> {
         let folder = self.folder.join(record.id.to_string());
         let env = record.env.as_deref().unwrap_or_default();
         fs::create_dir_all(&folder)?;
-        match &record.clone {
-            None => fs::write(folder.join("docker-compose.yml"), &record.text)?,
-            Some(clone) => {
-                for (name, text) in &clone.files {
-                    let path = folder.join(name);
-                    fs::create_dir_all(path.parent().unwrap_or(&folder))?;
-                    fs::write(path, text)?;
-                }
-            }
+        let first = [(&record.entries[0], &record.text)];
+        for (name, text) in record.files.iter().chain(first) {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap_or(&folder))?;
+            fs::write(path, text)?;
         }
         if env.is_empty() {
             return Ok(());
@@ -95,4 +96,51 @@ impl Program {
         }
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
+}
+
+/// Performs a change on the engine. The world has the Portainer stacks, but not their containers.
+pub(crate) fn perform(
+    between: &Arc<Between>,
+    apis: &Arc<Apis>,
+    work: Work,
+) -> Result<u64, Refused> {
+    if apis.world().era == Era::Async && work.kind != Kind::Delete {
+        let id = work.record.id;
+        apis.world().store_deploying(&work, None);
+        let (between, apis) = (Arc::clone(between), Arc::clone(apis));
+        // In the background (N01).
+        thread::spawn(move || {
+            let in_error = apis.world().records[&id].was_in_error;
+            let outcome = deploy(&between, &work.record, in_error);
+            apis.world().end_deployment(id, outcome);
+        });
+        return Ok(id);
+    }
+    let Some(program) = &between.program else {
+        return apis.world().perform(&work);
+    };
+    if work.kind == Kind::Delete {
+        let down = program.down(&work.record);
+        down.map_err(|reason| Refused::failed_down(&reason))?;
+    } else {
+        let up = deploy(between, &work.record, false);
+        up.map_err(|reason| {
+            // Portainer reports the failure of `up`, even if `down` fails too (M06).
+            let _ = program.down(&work.record);
+            Refused::failed(&reason)
+        })?;
+    }
+    apis.world().complete(&work)
+}
+
+/// Deploys one stack at a time, as Portainer does (M21). A failure undoes nothing (N06). A stack in error is removed first
+/// (N07).
+fn deploy(between: &Between, record: &Record, in_error: bool) -> Result<(), String> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let program = between.program.as_ref().ok_or("no program")?;
+    let _one_at_a_time = lock(&ONE_AT_A_TIME);
+    if in_error {
+        program.down(record)?;
+    }
+    program.up(record)
 }
