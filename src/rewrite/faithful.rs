@@ -188,7 +188,7 @@ fn read<R>(
     context: &Context<'_>,
     ask: impl FnOnce(&Reader<'_, '_>) -> R,
 ) -> Option<R> {
-    let document = Document::parse(text).ok()?;
+    let document = parsed(text).ok()?;
     let variables = variables_of(env, context).ok()?;
     Some(ask(&Reader::new(&document, env, &variables, context)))
 }

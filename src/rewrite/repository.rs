@@ -7,17 +7,18 @@ use super::replaced;
 
 /// The relative paths of the env files that the text names, without variables, as [`with_env_files`] passes them.
 pub fn env_files(text: &str) -> Vec<String> {
-    let Ok(document) = Document::parse(text) else {
-        return Vec::new();
-    };
-    let paths = listed(&document).map(|(_, path)| path);
-    let relative = paths.filter(|path| !path.starts_with('/') && !path.contains('$'));
-    relative.map(str::to_owned).collect()
+    let mut paths = Vec::new();
+    with_env_files(text, |path| {
+        paths.push(path.to_owned());
+        None
+    });
+    paths.retain(|path| !path.starts_with('/') && !path.contains('$'));
+    paths
 }
 
 /// The text, with other paths in `env_file`: `path` returns the new one of a path that changes. A text that is not YAML stays
 /// as it is.
-pub fn with_env_files(text: &str, path: impl Fn(&str) -> Option<String>) -> String {
+pub fn with_env_files(text: &str, mut path: impl FnMut(&str) -> Option<String>) -> String {
     let Ok(document) = Document::parse(text) else {
         return text.to_owned();
     };
