@@ -234,6 +234,19 @@ impl Finding {
         }
     }
 
+    /// In a few words, for a table.
+    pub fn in_short(&self) -> &str {
+        match self.kind {
+            _ if let Some(short) = &self.short => short,
+            Kind::NotYaml => "not valid YAML",
+            Kind::Rejected | Kind::WrongType => "Compose rejects the file",
+            Kind::BadEnvFile => "env file not readable",
+            Kind::MissingEnvFile => "env file missing",
+            Kind::ShellVariable => "variable of the shell",
+            _ => &self.message,
+        }
+    }
+
     /// The hint; empty if there is none.
     pub fn advice(&self) -> &str {
         self.hint.as_deref().unwrap_or_default()

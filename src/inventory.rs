@@ -265,8 +265,8 @@ impl<'a> Inventory<'a> {
                 };
             }
         };
-        if let Err(error) = stack.name().refuse_management_plane() {
-            return Plan::failed(&error);
+        if let Some(refusal) = self.refusal(found) {
+            return Plan::blocked(refusal);
         }
         if let Some(unread) = self.unread(host) {
             let mut plan = Plan::unplanned(Readiness::Unknown);
@@ -295,11 +295,12 @@ impl<'a> Inventory<'a> {
         if let Files::Stack(stack) = &found.files
             && let Err(error) = stack.name().refuse_management_plane()
         {
-            return Some(Finding::of_error(&error));
+            return Some(Finding::of_error(&error).short("manage it by hand"));
         }
         let port = self.base_url.is_this_host().then(|| self.base_url.port());
         let found = runs_portainer(&found.listed(), port)?;
-        Some(Finding::new(found.message, "manage this stack by hand"))
+        let refusal = Finding::new(found.message, "manage this stack by hand");
+        Some(refusal.short("runs Portainer"))
     }
 }
 

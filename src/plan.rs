@@ -217,9 +217,7 @@ impl Plan {
     /// `word`, the first blocker in short, and how many others there are.
     pub fn told(&self, word: &str) -> String {
         let first = self.blockers.first();
-        let first = first.map_or("", |blocker| {
-            blocker.short.as_ref().unwrap_or(&blocker.message)
-        });
+        let first = first.map_or("", Finding::in_short);
         match self.blockers.len().saturating_sub(1) {
             0 => format!("{word}: {first}"),
             more => format!("{word}: {first} (+{more})"),

@@ -49,6 +49,16 @@ pub(super) fn cut(text: String, most: Option<usize>) -> String {
     }
 }
 
+/// The text, cut after its last word that fits with an ellipsis, unless that leaves no word.
+pub(super) fn cut_words(text: String, most: usize) -> String {
+    let mut lines = wrap(&text, most.saturating_sub(1), usize::MAX);
+    if lines.len() == 1 || width(&text) <= most || width(&lines[0]) >= most {
+        return cut(text, Some(most));
+    }
+    let words = lines.swap_remove(0);
+    format!("{}…", words.trim_end_matches([':', ';', ',']))
+}
+
 /// Breaks a text between words, into lines of at most `most` columns; the first has `first`. Longer words stay whole.
 pub(super) fn wrap(text: &str, first: usize, most: usize) -> Vec<String> {
     // Before it is broken: a line feed could be inside such a number.

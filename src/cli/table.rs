@@ -1,7 +1,7 @@
 //! Tables without lines, and the rows of a plan in the words of [`crate::plan::rows`].
 
 use super::{
-    columns::{cut, pad, width},
+    columns::{cut, cut_words, pad, width, wrap_lines},
     style::Meaning,
 };
 use crate::{
@@ -15,8 +15,8 @@ pub(super) type Part = (Meaning, String);
 /// A row of a table.
 pub(super) struct TableRow {
     pub cells: Vec<Part>,
-    /// The name of the row, and a command or a reason that follows its last cell. It is never cut: where it does not fit, it
-    /// is below the table.
+    /// The name of the row, and a command that follows its last cell. It is never cut: where it does not fit, it is below the
+    /// table, once for all rows with the same command for their names.
     pub tail: Option<[String; 2]>,
 }
 
@@ -38,7 +38,7 @@ const LAST: usize = 20;
 /// What the cut leaves of each of the others.
 const OTHERS: usize = 6;
 
-/// The lines of a table with aligned columns. Each line is cut at the width of the terminal.
+/// The lines of a table with aligned columns. Each row is cut at the width of the terminal.
 pub(super) fn lines(
     header: &[&str],
     rows: impl IntoIterator<Item: Into<TableRow>>,
@@ -82,15 +82,23 @@ pub(super) fn lines(
     let room = widths.iter().rev().skip(1).map(|width| width + 2).sum();
     let room = terminal.map_or(usize::MAX, |terminal| terminal.saturating_sub(room));
     let mut below: Vec<(String, Vec<String>)> = Vec::new();
-    for row in &mut rows {
-        if let (Some([name, tail]), Some((_, last))) = (&row.tail, row.cells.last_mut())
+    for row in &rows {
+        if let (Some(tail), Some((_, last))) = (&row.tail, row.cells.last())
             && width(last) > room
         {
-            last.truncate(last.len() - tail.len());
-            last.push_str("see below");
-            match below.iter_mut().find(|(known, _)| known == tail) {
-                Some((_, names)) => names.push(name.clone()),
-                None => below.push((tail.clone(), vec![name.clone()])),
+            below.push((of_any_name(tail), Vec::new()));
+        }
+    }
+    for row in &mut rows {
+        if let (Some(tail), Some((_, last))) = (&row.tail, row.cells.last_mut())
+            && let Some((_, names)) = below.iter_mut().find(|one| one.0 == of_any_name(tail))
+        {
+            let [name, command] = tail;
+            names.push(name.clone());
+            last.truncate(last.len() - command.len());
+            match last.strip_suffix(": ") {
+                Some(why) => last.truncate(why.len()),
+                None => last.push_str("see below"),
             }
         }
     }
@@ -109,19 +117,39 @@ pub(super) fn lines(
                 let fitting = cut(rest.unwrap_or(cell), Some(*most.min(&left)));
                 cell = pad(&fitting, left.min(most + 2));
             }
-            let cell = cut(cell, Some(left));
+            let cell = if column == last {
+                cut_words(cell, left)
+            } else {
+                cut(cell, Some(left))
+            };
             left = left.saturating_sub(width(&cell));
             line += &meaning.paint(&cell);
         }
         line
     };
-    let below = below
-        .into_iter()
-        .map(|(tail, names)| match names.as_slice() {
-            [name] => format!("{name}: {tail}"),
-            _ => tail,
-        });
+    let below = below.into_iter().filter(|(_, names)| !names.is_empty());
+    let below = below.map(|(command, names)| {
+        let command = match names.as_slice() {
+            [name] => command.replace(ANY_NAME, name),
+            _ => command,
+        };
+        wrap_lines(&format!("{}: {command}", names.join(", ")), 0, terminal)
+    });
     rows.into_iter().map(line).chain(below).collect()
+}
+
+/// What stands for the name of a row in a command.
+const ANY_NAME: &str = "STACK";
+
+/// A command for the row of a name, as one for any name.
+fn of_any_name([name, command]: &[String; 2]) -> String {
+    let words = command
+        .split(' ')
+        .map(|word| match word.strip_suffix(name) {
+            Some(start) if start.is_empty() || start.ends_with('/') => start.to_owned() + ANY_NAME,
+            _ => word.to_owned(),
+        });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The widest column of names.
@@ -190,7 +218,7 @@ mod tests {
     fn the_columns_are_aligned_and_fit() {
         let fitted = [
             "NAME      RUNNING  ADOPT",
-            "日本語    1/1      ready; recreates 書…",
+            "日本語    1/1      ready; recreates…",
             "🚀\\u{1b}  2/2      nothing to do",
         ];
         assert_eq!(shown(Some(39)), fitted);
@@ -198,7 +226,7 @@ mod tests {
         // The gap between two columns stays, and the last column keeps its space.
         let cut = [
             "NAME      RUNNI…  ADOPT",
-            "日本語    1/1     ready; recr…",
+            "日本語    1/1     ready…",
             "🚀\\u{1b}  2/2     nothing to…",
         ];
         assert_eq!(shown(Some(30)), cut);
@@ -211,13 +239,15 @@ mod tests {
 
     #[test]
     fn a_command_that_does_not_fit_is_below_the_table() {
-        let shown = |terminal| {
-            let last = "no Compose file: ".to_owned();
-            let tail = ["web", "stacklift export web"].map(str::to_owned);
-            let rows = [TableRow {
-                cells: plain(["web *".to_owned(), last]),
-                tail: Some(tail),
-            }];
+        let shown = |terminal, names: &[&str]| {
+            let row = |name: &&str| TableRow {
+                cells: plain([format!("{name} *"), "no Compose file: ".to_owned()]),
+                tail: Some([
+                    (*name).to_owned(),
+                    format!("stacklift export {name} --to /x/{name}"),
+                ]),
+            };
+            let rows = names.iter().map(row);
             let lines = lines(&["STACK", "ADOPT"], rows, Some(terminal));
             let plain = |line: &String| anstream::adapter::strip_str(line).to_string();
             lines
@@ -227,8 +257,12 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join("\n")
         };
-        assert_eq!(shown(44), "web *  no Compose file: stacklift export web");
-        let below = "web *  no Compose file: see below\nweb: stacklift export web";
-        assert_eq!(shown(43), below);
+        let full = "web *  no Compose file: stacklift export web --to /x/web";
+        assert_eq!(shown(56, &["web"]), full);
+        let below = "web *  no Compose file\nweb: stacklift export web --to /x/web";
+        assert_eq!(shown(55, &["web"]), below);
+        // One of them would fit.
+        let once = "web *   no Compose file\nwiki *  no Compose file\nweb, wiki: stacklift export STACK --to /x/STACK";
+        assert_eq!(shown(57, &["web", "wiki"]), once);
     }
 }

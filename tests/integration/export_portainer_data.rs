@@ -62,7 +62,7 @@ fn names_the_export(bench: &Bench) {
         "stacklift export web --to {} --from portainer-data\n",
         to.display()
     );
-    let row = format!("web    1/1         its Portainer is gone  {export}");
+    let row = format!("web    1/1         not in this Portainer  no Compose file: {export}");
     bench.succeeds("list", &row);
     bench.fails("plan web", &["there is no stack named web", &export]);
 }
@@ -109,7 +109,7 @@ services:
     );
     assert_eq!(read(to.join(".env")), format!("TOKEN={MARKED}\nB=\n"));
     bench.run("plan web").hides("were started in");
-    let row = "web    1/1         its Portainer is gone  blocked: variables differ\n";
+    let row = "web    1/1         not in this Portainer  blocked: variables differ\n";
     bench.succeeds("list", row);
 }
 
@@ -253,7 +253,7 @@ fn the_printed_export_replaces_the_files_of_the_directory() {
         mount(&bench, &data(&bench, "old"), "/data");
         bench.succeeds(
             "list",
-            "its Portainer is gone  blocked: started in another directory",
+            "not in this Portainer  blocked: started in another directory",
         );
         let plan = bench.run("plan web");
         let command = plan.out.split("run: stacklift ").nth(1).expect("a command");

@@ -51,15 +51,11 @@ fn row(stack: &ListEntry) -> TableRow {
     }
 }
 
-/// What adopting the stack would do, and what follows it: the command to run next, if only that helps, or a long reason.
+/// What adopting the stack would do, and what follows it: the command to run next, if only that helps.
 fn last(stack: &ListEntry) -> (Part, Option<&str>) {
     use Readiness as R;
     let first = stack.adopt.blockers.first();
     let hint = first.map_or("", Finding::advice);
-    let long = match stack.adopt.blockers.as_slice() {
-        [only] if only.short.is_none() => Some(only.message.as_str()),
-        _ => None,
-    };
     let next = stack.next_command.as_deref();
     let found = readiness(&stack.adopt);
     let told = |meaning, text: &str| ((meaning, text.to_owned()), None);
@@ -83,13 +79,13 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
         (R::Ready, _) if stack.state == StackState::Unknown => told(Meaning::Unknown, "unknown"),
         (R::Edited, _) if !runs => told(Meaning::Plain, "start it in Portainer"),
         (_, Some(_)) if is_to_be_planned(stack) => only(Meaning::Changed),
-        (R::NoFile, Some(_)) if stack.state == StackState::PortainerGone => only(Meaning::Plain),
         (R::NoFile, Some(_)) => ((found.0, format!("{}: ", found.1)), next),
         (R::NoFile, None) if stack.state == StackState::Kubernetes => {
             told(Meaning::Plain, "no Compose project")
         }
-        (R::NoFile | R::Blocked, None) => told(found.0, &format!("{}; {hint}", found.1)),
-        (R::Blocked, Some(_)) if long.is_some() => ((found.0, "blocked: ".to_owned()), long),
+        (R::NoFile | R::Blocked, None) if first.is_some_and(|one| one.short.is_none()) => {
+            told(found.0, &format!("{}; {hint}", found.1))
+        }
         _ => (found, None),
     }
 }
@@ -131,7 +127,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::NotStarted => (Meaning::Plain, "not started"),
         StackState::WithoutContainers => (Meaning::Changed, "in Portainer, no containers"),
         StackState::Orphaned => (Meaning::Changed, "orphaned"),
-        StackState::PortainerGone => (Meaning::Changed, "its Portainer is gone"),
+        StackState::PortainerGone => (Meaning::Changed, "not in this Portainer"),
         StackState::Swarm => (Meaning::Plain, "swarm"),
         StackState::Kubernetes => (Meaning::Plain, "Kubernetes"),
         StackState::Unknown => (Meaning::Unknown, "unknown"),

@@ -97,7 +97,8 @@ impl<'f> Blocking<'_, 'f> {
             let what = format!(
                 "the stack cannot have the name {name} in Portainer: the name of its project would be {own:?}"
             );
-            self.add(what, hint);
+            let blocker = Finding::new(what, hint).short("name not allowed");
+            self.blockers.push(blocker);
         } else if let Some(project) = project
             && project != name
             && self.containers().next().is_none()

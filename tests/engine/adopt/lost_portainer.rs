@@ -35,7 +35,7 @@ fn keeps_what_a_portainer_that_is_gone_started(case: Case) {
     fs::remove_dir_all(stack.dir()).expect("the directory");
     let export = format!("stacklift export {project} --to ");
     let listed = stack.run("list");
-    listed.succeeds(&["its Portainer is gone", &export, " --from portainer-data\n"]);
+    listed.succeeds(&["not in this Portainer", &export, " --from portainer-data\n"]);
 
     let to = stack.state().with_file_name("written");
     let to = to.to_str().expect("UTF-8");
