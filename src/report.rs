@@ -1,4 +1,4 @@
-//! What `plan`, `list`, `adopt` and `doctor` report: one set of types for their texts and their JSON.
+//! What `plan`, `list`, `adopt`, `restore --list` and `doctor` report: one set of types for their texts and their JSON.
 //!
 //! Invariant: names, never values of variables. Nothing here reads or writes.
 
@@ -17,12 +17,14 @@ mod all;
 mod doctor;
 mod list;
 mod planned;
+mod snapshots;
 
 pub use adopt::{AdoptReport, AdoptedContainer, AdoptedService, Change, Outcome};
 pub use all::{AllEntry, AllReport, StackResult};
 pub use doctor::{Check, DoctorReport, Status};
 pub use list::{ListEntry, ListReport, StackState};
 pub use planned::{PlanReport, Way};
+pub use snapshots::{SnapshotEntry, SnapshotState, SnapshotsReport};
 
 /// The version of every format.
 pub const VERSION: u32 = 1;

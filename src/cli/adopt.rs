@@ -27,8 +27,8 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     let [stack] = arguments.stacks.as_slice() else {
         if arguments.stacks.is_empty() && !arguments.all {
             let chooses = arguments.everywhere || !arguments.exclude.is_empty();
-            return Err(Ended::Usage(if chooses {
-                "--exclude and --everywhere require --all"
+            return Err(Ended::Usage(if chooses || arguments.uninterrupted {
+                "--exclude, --everywhere and --uninterrupted require --all"
             } else {
                 "name a stack, or pass --all: `stacklift list` shows the stacks"
             }));

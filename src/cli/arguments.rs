@@ -347,6 +347,13 @@ pub(super) struct RestoreArguments {
     /// List the snapshots, newest first
     #[arg(long)]
     pub list: bool,
+    /// Format of the list
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "list")]
+    #[arg(default_value_t = Output::Text, hide_default_value = true)]
+    pub output: Output,
+    /// Remove every snapshot besides the newest, and the first and the last of the complete stack
+    #[arg(long, conflicts_with_all = ["list", "to", "force", "engine_only", "dry_run"])]
+    pub prune: bool,
 }
 
 /// The flags that every command takes. [`command`] adds those of the settings.

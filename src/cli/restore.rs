@@ -10,20 +10,24 @@ use super::{
     interrupt::Interrupt,
     opened::say_where,
     peers,
-    settings::{KeySource, Settings, git_password, other_state_folders},
+    settings::{KeySource, Settings, git_password, other_state_folders, state_folder},
     table::plain,
 };
 use crate::{
     disk,
+    failure::Failure,
     observe::with_hint,
+    report::{SnapshotEntry, SnapshotState, SnapshotsReport, VERSION},
     restore::{self, Cause, Restore, Scope},
-    snapshot::{Known, Place, Store},
+    run::Stopped,
+    snapshot::{Place, Store},
     stack::{StackName, stack_dir},
+    text::counted,
 };
 
 pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) -> Result<(), Ended> {
     let name = StackName::new(&arguments.stack)?;
-    let needs_key = !arguments.list && !arguments.engine_only;
+    let needs_key = !arguments.list && !arguments.engine_only && !arguments.prune;
     let key = needs_key.then(|| KeySource::find(common)).transpose()?;
     let settings = Settings::load(common)?;
     let setup = peers::setup(&settings, &name)?;
@@ -34,12 +38,19 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         }
         let store = setup.store(&engine);
         warn_of_other_users(store, &name, console);
-        let what = match list(store, console)? {
-            Default::Found => "restores the default snapshot; add --to SNAPSHOT for another",
-            Default::Missing => "restores none by default: add --to SNAPSHOT",
-        };
+        let list = list(store, &name, console)?;
         let command = settings.typed.with(&["restore", name.as_str()]);
-        console.note(&format!("`{command}` {what}. The names are times in UTC"));
+        return Ok(console.result(arguments.output, &list, |list, console| {
+            show(list, &command, console);
+        })?);
+    }
+    if arguments.prune {
+        let dir = stack_dir(&name, &settings.location)?;
+        let _lock = Place::new(&state_folder()?, name.as_str()).lock(&dir)?;
+        let store = setup.store(&peers::engine(&settings, console));
+        let removed = prune(store, &name, arguments.yes, console).map_err(Stopped::untouched)?;
+        let what = format!("{} of {name}", counted(removed, "snapshot"));
+        console.outcome("removed", &what);
         return Ok(());
     }
     let key = key.map(KeySource::read).transpose()?;
@@ -93,12 +104,6 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
     Ok(())
 }
 
-/// Whether a list of snapshots shows the one that a restore uses by default.
-enum Default {
-    Found,
-    Missing,
-}
-
 /// Names the snapshots in the state directories of other users, if there is none in the own one (B40).
 fn warn_of_other_users(store: &Store, name: &StackName, console: &Console) {
     if !store.ids().is_ok_and(|ids| ids.is_empty()) {
@@ -123,7 +128,21 @@ fn warn_of_other_users(store: &Store, name: &StackName, console: &Console) {
     }
 }
 
-fn list(store: &Store, console: &Console) -> Result<Default> {
+/// Removes the snapshots that nobody needs, after a question. Returns how many.
+fn prune(store: &Store, name: &StackName, yes: bool, console: &Console) -> Result<usize> {
+    if store.is_unfinished() || !store.unanswered()?.is_empty() {
+        let what = format!("the last run on {name} failed, or did not finish");
+        let hint = "run the command that `stacklift list` shows first: it may need a snapshot";
+        return Err(Failure::new(what).hint(hint).into());
+    }
+    let question = |question: &str| console.ask(question);
+    let act = format!("remove the old snapshots of {name}");
+    let kept = "The first and the last of the complete stack stay, and the newest";
+    consent(yes, &question).require(&act, Some(kept))?;
+    store.clean_up()
+}
+
+fn list(store: &Store, name: &StackName, console: &Console) -> Result<SnapshotsReport> {
     for unanswered in store.unanswered()? {
         console.warning(&format!(
             "an interrupted run was {}: Portainer may still be working on it",
@@ -134,37 +153,82 @@ fn list(store: &Store, console: &Console) -> Result<Default> {
     if ids.is_empty() {
         store.choose(None)?;
     }
-    // The row of one that cannot be read says why.
+    // The entry of one that cannot be read says why.
     let default = store.default_id().ok().flatten();
-    let mut rows = Vec::new();
-    for id in ids.into_iter().rev() {
-        let [by, containers, record, state] = match store.load(&id) {
-            Ok(saved) => {
-                let snapshot = &saved.snapshot;
-                let count = snapshot.containers.known().map(|all| all.len().to_string());
-                let containers = count.as_deref().unwrap_or("unknown");
-                let record: &str = match &snapshot.record {
-                    Known::Known(Some(record)) => &record.id,
-                    Known::Known(None) if !snapshot.may_be_unseen => "none",
-                    Known::Known(None) | Known::Unknown(_) => "unknown",
-                };
-                let state = match snapshot.ran_whole {
-                    _ if default.as_ref() == Some(&id) => "default",
-                    Some(true) => "complete",
-                    Some(false) => "incomplete",
-                    None => "unknown",
-                };
-                [snapshot.command.as_str(), containers, record, state].map(str::to_owned)
-            }
-            // An unreadable snapshot does not hide the others.
-            Err(error) => {
-                console.warning(&format!("{error:#}"));
-                ["unknown", "unknown", "unknown", "unreadable"].map(str::to_owned)
-            }
+    let entry = |id: String| {
+        let saved = store.load(&id);
+        let saved = saved.map_err(|error| console.warning(&format!("{error:#}")));
+        let snapshot = saved.as_ref().ok().map(|saved| &saved.snapshot);
+        let record = snapshot.and_then(|one| one.record.known());
+        let containers = snapshot.and_then(|one| one.containers.known());
+        SnapshotEntry {
+            size: store
+                .path(&id)
+                .and_then(|path| Some(disk::metadata(&path).ok()?.len())),
+            command: snapshot.map(|one| one.command.clone()),
+            containers: containers.map(Vec::len),
+            portainer_known: match record {
+                Some(Some(_)) => true,
+                Some(None) => snapshot.is_some_and(|one| !one.may_be_unseen),
+                None => false,
+            },
+            portainer_stack: record.and_then(|one| Some(one.as_ref()?.id.clone())),
+            state: match snapshot.map(|one| one.ran_whole) {
+                None => SnapshotState::Unreadable,
+                Some(_) if default.as_ref() == Some(&id) => SnapshotState::Default,
+                Some(Some(true)) => SnapshotState::Complete,
+                Some(Some(false)) => SnapshotState::Incomplete,
+                Some(None) => SnapshotState::Unknown,
+            },
+            id,
+        }
+    };
+    Ok(SnapshotsReport {
+        version: VERSION,
+        stack: name.as_str().to_owned(),
+        snapshots: ids.into_iter().rev().map(entry).collect(),
+    })
+}
+
+fn show(list: &SnapshotsReport, command: &str, console: &Console) {
+    let unknown = || "unknown".to_owned();
+    let row = |one: &SnapshotEntry| {
+        let portainer = match &one.portainer_stack {
+            Some(id) => id.clone(),
+            None if one.portainer_known => "none".to_owned(),
+            None => unknown(),
         };
-        rows.push(plain([id, by, containers, record, state]));
-    }
-    let header = ["SNAPSHOT", "BEFORE", "CONTAINERS", "PORTAINER", "STATE"];
-    console.table(&header, rows);
-    Ok(default.map_or(Default::Missing, |_| Default::Found))
+        let state = match one.state {
+            SnapshotState::Default => "default",
+            SnapshotState::Complete => "complete",
+            SnapshotState::Incomplete => "incomplete",
+            SnapshotState::Unknown => "unknown",
+            SnapshotState::Unreadable => "unreadable",
+        };
+        plain([
+            one.id.clone(),
+            one.command.clone().unwrap_or_else(unknown),
+            one.containers.map_or_else(unknown, |all| all.to_string()),
+            portainer,
+            one.size
+                .map_or_else(unknown, |size| format!("{} KB", size.div_ceil(1000))),
+            state.to_owned(),
+        ])
+    };
+    let header = [
+        "SNAPSHOT",
+        "BEFORE",
+        "CONTAINERS",
+        "PORTAINER",
+        "SIZE",
+        "STATE",
+    ];
+    console.result_table(&header, list.snapshots.iter().map(row));
+    let mut all = list.snapshots.iter();
+    let what = if all.any(|one| one.state == SnapshotState::Default) {
+        "restores the default snapshot; add --to SNAPSHOT for another"
+    } else {
+        "restores none by default: add --to SNAPSHOT"
+    };
+    console.note(&format!("`{command}` {what}. The names are times in UTC"));
 }

@@ -4,7 +4,9 @@ use anyhow::Result;
 use schemars::JsonSchema;
 
 use super::{Console, config::Config};
-use crate::report::{AdoptReport, AllReport, DoctorReport, ListReport, PlanReport};
+use crate::report::{
+    AdoptReport, AllReport, DoctorReport, ListReport, PlanReport, SnapshotsReport,
+};
 
 /// The schema of each output is in `$defs`, once.
 #[derive(JsonSchema)]
@@ -20,6 +22,8 @@ struct Outputs {
     adopt: AdoptReport,
     /// Of `adopt --all`, and of `adopt` with several names.
     adopt_all: AllReport,
+    /// Of `restore --list`.
+    snapshots: SnapshotsReport,
     doctor: DoctorReport,
     config: Config,
 }

@@ -60,8 +60,9 @@ pub enum StackResult {
     Refused,
     /// There is no Compose file on this host.
     NoFile,
-    /// `--exclude` names it; it is outside the stacks root, and `--everywhere` was not given; or all of its containers are
-    /// stopped, and the adoption would start them. Only the last was planned.
+    /// `--exclude` names it; it is outside the stacks root, and `--everywhere` was not given; all of its containers are
+    /// stopped, and the adoption would start them; or it would be interrupted, and `--uninterrupted` was given. Only the last two
+    /// were planned.
     LeftOut,
     /// Its adoption failed, was refused, or was not confirmed.
     Failed,

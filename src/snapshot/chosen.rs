@@ -2,6 +2,8 @@
 //!
 //! **Architecture Invariant:** a snapshot that cannot be read is never passed over for an older one (B40).
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
@@ -127,16 +129,20 @@ impl Store {
         self.others().iter().any(|dir| saved.path.starts_with(dir))
     }
 
+    /// The file of the snapshot with this ID.
+    pub fn path(&self, id: &str) -> Option<PathBuf> {
+        let dirs = self.dirs().iter().chain(self.others());
+        let mut paths = dirs.map(|dir| dir.join(file_of(id)));
+        paths.find(|path| !id.contains('/') && disk::exists(path))
+    }
+
     /// Reads the snapshot with this ID.
     pub fn load(&self, id: &str) -> Result<Saved> {
         #[derive(Deserialize)]
         struct Head {
             version: u32,
         }
-        let file = file_of(id);
-        let dirs = self.dirs().iter().chain(self.others());
-        let mut paths = dirs.map(|dir| dir.join(&file));
-        let Some(path) = paths.find(|path| !id.contains('/') && disk::exists(path)) else {
+        let Some(path) = self.path(id) else {
             let what = format!("no snapshot {id} of the stack {}", self.stack());
             let list = command(&["restore", self.stack(), "--list"]);
             let hint = format!("to list the snapshots, run: {list}");

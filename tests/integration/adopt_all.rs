@@ -288,6 +288,17 @@ fn an_interrupt_reports_what_was_done() {
 }
 
 #[test]
+fn b08_uninterrupted_adopts_what_needs_no_question() {
+    let bench = host();
+    bench.started("cache", &format!("{PLAIN}    volumes: [/cache]\n"), None);
+    // Nothing is asked, without --yes.
+    let run = Run::of(&mut bench.asking("adopt --all --uninterrupted --exclude broken"));
+    run.code(0).says("1 would be interrupted");
+    assert_eq!(adopted(&bench), ["mongo", "web", "zoo"]);
+    bench.rejects("adopt web --uninterrupted", "cannot be used with");
+}
+
+#[test]
 fn several_stacks_are_adopted_by_name() {
     let bench = host();
     let run = bench.run("adopt zoo web broken --wait 2s").code(1);

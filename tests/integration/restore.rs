@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testbed::{Call, Era, Status, Variable};
 
-use crate::bench::{Bench, PLAIN, id_of, mode, read_json, refusal};
+use crate::bench::{Bench, PLAIN, Run, id_of, mode, read_json, refusal};
 
 /// A stack that shows what a restore must keep.
 const RICH: &str = "\
@@ -216,6 +216,18 @@ fn snapshots_are_private_whole_and_few() {
     let start = format!("{newest}  migrate  1");
     assert!(first.starts_with(&start), "{first}");
     assert!(first.ends_with(" default"), "{first}");
+    let json = bench
+        .run("restore web --list --output json")
+        .code(0)
+        .report("snapshots");
+    let one = &json["snapshots"][0];
+    let size = fs::metadata(&files[9]).expect("a file").len();
+    let expected = json!({"id": newest, "command": "migrate", "containers": 1, "portainer_stack": one["portainer_stack"], "portainer_known": true, "state": "default", "size": size});
+    assert_eq!(*one, expected);
+    assert!(
+        first.contains(&format!("  {} KB  ", size.div_ceil(1000))),
+        "{first}"
+    );
     // An unambiguous beginning is enough.
     bench.forget_requests();
     let some = &newest[..newest.len() - 1];
@@ -232,6 +244,20 @@ fn snapshots_are_private_whole_and_few() {
         bench.state().display()
     );
     bench.fails("restore other", &none);
+    // The first and the last complete one stay, and what a failed run left and needs.
+    bench.once(Call::Create, refusal());
+    bench.run("web").code(1);
+    bench.fails(
+        "restore web --prune --yes",
+        "the last run on web failed, or did not finish",
+    );
+    bench.run("web").code(0);
+    let last = bench.saved("json").pop().expect("a snapshot");
+    let asking = Run::of(&mut bench.asking("restore web --prune"));
+    asking.fails("refusing to remove the old snapshots of web without confirmation");
+    bench.succeeds("restore web --prune --yes", "removed 8 snapshots of web\n");
+    assert_eq!(bench.saved("json"), [files[0].clone(), last]);
+    bench.succeeds("restore web --prune --yes", "removed 0 snapshots of web\n");
 }
 
 #[test]

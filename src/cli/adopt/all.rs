@@ -325,6 +325,9 @@ impl All<'_> {
             // Named, it is tried again.
             Readiness::Ready if self.arguments.all && plan.failed_before() => StackResult::Blocked,
             Readiness::Ready if self.arguments.all && plan.runs_nothing() => StackResult::LeftOut,
+            Readiness::Ready if self.arguments.uninterrupted && plan.interruption().is_some() => {
+                StackResult::LeftOut
+            }
             _ => StackResult::Planned,
         };
         let planned = (result == StackResult::Planned).then(|| Planned {

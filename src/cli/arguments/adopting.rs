@@ -31,6 +31,11 @@ pub(in crate::cli) struct AdoptArguments {
     /// With --all, also adopt stacks outside the stacks root
     #[arg(long, conflicts_with = "stacks")]
     pub everywhere: bool,
+    /// With --all, leave out stacks that would be interrupted or lose something
+    ///
+    /// Nothing is asked then, also without a terminal.
+    #[arg(long, conflicts_with = "stacks")]
+    pub uninterrupted: bool,
     /// Continue with the next stack after a failure
     #[arg(long)]
     pub keep_going: bool,

@@ -74,7 +74,11 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
             "excluded"
         }
         StackResult::LeftOut if stack.before.adopt.readiness == Readiness::Ready => {
-            "not running (name it to start it)"
+            if stack.before.adopt.runs_nothing() {
+                "not running (name it to start it)"
+            } else {
+                "would be interrupted"
+            }
         }
         StackResult::LeftOut => "outside the stacks root (--everywhere)",
         StackResult::Blocked if stack.before.adopt.failed_before() => {
