@@ -1,4 +1,4 @@
-//! What `plan`, `list`, `adopt`, `restore --list` and `doctor` report: one set of types for their texts and their JSON.
+//! What `plan`, `list`, `adopt`, `export`, `restore --list` and `doctor` report: one set of types for their texts and their JSON.
 //!
 //! Invariant: names, never values of variables. Nothing here reads or writes.
 
@@ -15,6 +15,7 @@ use crate::{
 mod adopt;
 mod all;
 mod doctor;
+mod export;
 mod list;
 mod planned;
 mod snapshots;
@@ -22,6 +23,7 @@ mod snapshots;
 pub use adopt::{AdoptReport, AdoptedContainer, AdoptedService, Change, Outcome};
 pub use all::{AllEntry, AllReport, StackResult};
 pub use doctor::{Check, DoctorReport, Status};
+pub use export::{ExportReport, ExportedStack};
 pub use list::{ListEntry, ListReport, StackState};
 pub use planned::{PlanReport, Way};
 pub use snapshots::{SnapshotEntry, SnapshotState, SnapshotsReport};

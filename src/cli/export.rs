@@ -13,7 +13,7 @@ use anyhow::Result;
 
 use super::{
     Cli, Console, Ended,
-    arguments::{ExportArguments, ExportSource},
+    arguments::{ExportArguments, ExportSource, Output},
     interrupt::watch_reading,
     opened::{Surroundings, inventory},
     settings::Settings,
@@ -27,6 +27,7 @@ use crate::{
     model::Record,
     plan::{AdoptFlags, InPortainer},
     portainer::{HINT_FOR_UNCLEAR, PortainerReader},
+    report::{ExportReport, ExportedStack, VERSION},
     snapshot::Place,
     stack::{Stack, StackName, is_same},
     text::{counted, listed, printable},
@@ -36,13 +37,33 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
     let name = arguments.stack.as_deref().map(StackName::new).transpose()?;
     watch_reading(console);
-    if let Some(name) = &name {
-        match arguments.source() {
-            ExportSource::Portainer => {}
-            ExportSource::Containers => return containers::run(name, arguments, cli),
-            ExportSource::PortainerData => return lost::run(name, arguments, cli),
-        }
+    if arguments.output == Output::Json {
+        console.steps_to_stderr();
     }
+    let stacks = match (&name, arguments.source()) {
+        (Some(name), ExportSource::Containers) => vec![containers::run(name, arguments, cli)?],
+        (Some(name), ExportSource::PortainerData) => vec![lost::run(name, arguments, cli)?],
+        _ => of_portainer(name.as_ref(), arguments, cli)?,
+    };
+    let failed = stacks.iter().filter(|one| one.error.is_some()).count();
+    if failed > 0 {
+        let all = counted(stacks.len(), "stack");
+        console.warning(&format!("failed to export {failed} of {all}"));
+    }
+    if arguments.output == Output::Json {
+        let version = VERSION;
+        console.json(&ExportReport { version, stacks })?;
+    }
+    Ended::verdict((failed > 0).into())
+}
+
+/// Exports one stack that Portainer has, or all of them.
+fn of_portainer(
+    name: Option<&StackName>,
+    arguments: &ExportArguments,
+    cli: Cli,
+) -> Result<Vec<ExportedStack>, Ended> {
+    let console = cli.console;
     let at = Surroundings::new(cli)?;
     let (settings, engine, compose) = (at.settings, at.engine, at.compose);
     let (portainer, endpoint) = at.portainer?;
@@ -75,7 +96,7 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
         });
         let is_elsewhere = |one: &Record| one.endpoint_id != endpoint;
         let records = records.filter(|one| !one.as_ref().is_ok_and(is_elsewhere));
-        return exporting.all(records.collect(), &to);
+        return Ok(exporting.all(records.collect(), &to));
     };
     let mut records = portainer.records(endpoint, name.as_str(), &name.portainer_name())?;
     records.retain(|record| record.endpoint_id == endpoint);
@@ -103,19 +124,19 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
     let reached = Some((portainer, endpoint));
     let inventory = inventory(&settings, reached, &engine, &compose);
     let existed = to.exists();
-    let own = existed.then(|| stack_in(&inventory, &name, &to)).flatten();
+    let own = existed.then(|| stack_in(&inventory, name, &to)).flatten();
     if let Some(own) = &own {
         check_files(own)?;
         exporting.export.file = Some(own.file());
     }
-    exporting.one(record, &to)?;
+    let exported = exporting.one(record, &to)?;
     if existed || is_same(&to, &settings.location.root.join(name.as_str())) {
         console.waiting("comparing the files with Portainer's");
         // Without it, the next edit of the files counts as one in Portainer, and is refused.
-        remember(&inventory, &name, &to).ok();
+        remember(&inventory, name, &to).ok();
         console.done();
     }
-    Ok(())
+    Ok(vec![exported])
 }
 
 /// The only project whose containers were started in a directory that exists.
@@ -182,7 +203,7 @@ fn remember(inventory: &Inventory, name: &StackName, to: &Path) -> Result<()> {
 }
 
 /// What was written and where, and what to know about it.
-fn show(name: &str, to: &Path, exported: &Exported, console: &Console) {
+fn show(name: &str, to: &Path, exported: Exported, console: &Console) -> ExportedStack {
     // In the opposite of the order in which they were written.
     let files: Vec<&String> = exported.files.iter().rev().collect();
     let variables = match exported.variables {
@@ -193,6 +214,14 @@ fn show(name: &str, to: &Path, exported: &Exported, console: &Console) {
     console.outcome("exported", &what);
     for note in &exported.notes {
         console.step("note", note);
+    }
+    ExportedStack {
+        stack: name.to_owned(),
+        dir: Some(to.display().to_string()),
+        files: exported.files,
+        variables: exported.variables,
+        notes: exported.notes,
+        error: None,
     }
 }
 
@@ -212,18 +241,19 @@ struct Exporting<'a> {
 }
 
 impl Exporting<'_> {
-    fn one(&self, record: &Record, to: &Path) -> Result<()> {
+    fn one(&self, record: &Record, to: &Path) -> Result<ExportedStack> {
         let console = self.console;
         console.waiting(&format!("exporting {}", printable(&record.name)));
         let stored = || self.portainer.stored(&record.id);
         let exported = self.export.run((&record.name, record.kind), to, stored);
         console.done();
         let exported = exported?;
-        show(&record.name, to, &exported, console);
-        if exported.moves_data {
+        let moves_data = exported.moves_data;
+        let shown = show(&record.name, to, exported, console);
+        if moves_data {
             console.warning("the stack uses paths in Portainer's directory: move that data before you delete the stack or remove Portainer");
         }
-        Ok(())
+        Ok(shown)
     }
 
     /// Exports every stack. A failure does not stop the others.
@@ -231,10 +261,9 @@ impl Exporting<'_> {
         &self,
         records: Vec<Result<Record, (String, anyhow::Error)>>,
         to: &Path,
-    ) -> Result<(), Ended> {
-        let all = counted(records.len(), "stack");
-        let (mut failed, mut seen) = (0, BTreeSet::new());
-        for record in records {
+    ) -> Vec<ExportedStack> {
+        let mut seen = BTreeSet::new();
+        let each = records.into_iter().map(|record| {
             let exported = record.and_then(|record| {
                 let (name, id) = (&record.name, &record.id);
                 let exported = StackName::new(OsStr::new(name)).and_then(|own| {
@@ -247,17 +276,19 @@ impl Exporting<'_> {
                 });
                 exported.map_err(|error| (name.clone(), error))
             });
-            if let Err((name, error)) = exported {
-                failed += 1;
-                let error = error.context(format!("stack {}", printable(&name)));
+            exported.unwrap_or_else(|(stack, error)| {
+                let told = format!("{error:#}");
+                let error = error.context(format!("stack {}", printable(&stack)));
                 self.console.error(&error, None);
-            }
-        }
+                ExportedStack {
+                    stack,
+                    error: Some(told),
+                    ..ExportedStack::default()
+                }
+            })
+        });
+        let stacks = each.collect();
         self.console.done();
-        if failed > 0 {
-            let text = format!("failed to export {failed} of {all}");
-            self.console.warning(&text);
-        }
-        Ended::verdict((failed > 0).into())
+        stacks
     }
 }

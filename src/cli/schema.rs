@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 
 use super::{Console, config::Config};
 use crate::report::{
-    AdoptReport, AllReport, DoctorReport, ListReport, PlanReport, SnapshotsReport,
+    AdoptReport, AllReport, DoctorReport, ExportReport, ListReport, PlanReport, SnapshotsReport,
 };
 
 /// The schema of each output is in `$defs`, once.
@@ -24,6 +24,7 @@ struct Outputs {
     adopt_all: AllReport,
     /// Of `restore --list`.
     snapshots: SnapshotsReport,
+    export: ExportReport,
     doctor: DoctorReport,
     config: Config,
 }

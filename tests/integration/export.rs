@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::json;
 use testbed::Variable;
 
 use crate::bench::{Bench, MARKED, PLAIN, Run, mode};
@@ -186,6 +187,17 @@ fn all_stacks_are_exported_and_one_failure_does_not_stop_the_others() {
     );
     assert!(to.join("one").is_dir() && to.join("zoo").is_dir());
     assert_eq!(fs::read_dir(&to).expect("it").count(), 2);
+    // The report says both.
+    let json = format!(
+        "export --all --to {} --output json",
+        to.with_file_name("json").display()
+    );
+    let report = bench.run(&json).code(1).report("export");
+    let dir = to.with_file_name("json").join("zoo");
+    let zoo = json!({"stack": "zoo", "dir": dir, "files": [".env", "compose.yaml"], "variables": 1, "notes": [], "error": null});
+    assert_eq!(report["stacks"][3], zoo);
+    let why = report["stacks"][1]["error"].as_str().expect("an error");
+    assert!(why.starts_with("\"../two\" is not a stack name"), "{why}");
     assert!(bench.nothing_was_changed());
 }
 

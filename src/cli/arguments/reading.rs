@@ -68,6 +68,10 @@ pub(in crate::cli) struct ExportArguments {
     /// Replace compose.yaml and .env in the directory of --to, and keep copies: compose.yaml.old, .env.old
     #[arg(long, requires = "to")]
     pub force: bool,
+    /// Format of the result
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
+    #[arg(hide_default_value = true)]
+    pub output: Output,
 }
 
 impl ExportArguments {

@@ -9,10 +9,15 @@ use crate::{
     compose,
     export::{Export, write},
     reconstruct::{Sameness, reconstruct},
+    report::ExportedStack,
     stack::{StackName, is_same},
 };
 
-pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
+pub(super) fn run(
+    name: &StackName,
+    arguments: &ExportArguments,
+    cli: Cli,
+) -> Result<ExportedStack, Ended> {
     let Cli { common, console } = cli;
     let settings = Settings::load(common)?;
     let engine = peers::engine(&settings, console);
@@ -29,7 +34,7 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     let mut exported = write((&to, None), &reconstructed.files, force)?;
     exported.variables = reconstructed.variables;
     console.done();
-    show(name.as_str(), &to, &exported, console);
+    let shown = show(name.as_str(), &to, exported, console);
     let services = &reconstructed.services;
     let longest = services.iter().map(|(service, _)| width(service)).max();
     for (service, sameness) in services {
@@ -60,5 +65,5 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
         ),
         None => next(&settings, name, &to),
     });
-    Ok(())
+    Ok(shown)
 }

@@ -18,11 +18,16 @@ use crate::{
     export::{Export, find_lost},
     failure::Failure,
     model::{self, Container, StackKind},
+    report::ExportedStack,
     stack::StackName,
     text::{Mask, printable},
 };
 
-pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
+pub(super) fn run(
+    name: &StackName,
+    arguments: &ExportArguments,
+    cli: Cli,
+) -> Result<ExportedStack, Ended> {
     let Cli { common, console } = cli;
     let settings = Settings::load(common)?;
     let engine = peers::engine(&settings, console);
@@ -68,12 +73,12 @@ pub(super) fn run(name: &StackName, arguments: &ExportArguments, cli: Cli) -> Re
     console.done();
     let exported = exported?;
     console.step("found", &lost.file.display().to_string());
-    show(name.as_str(), &to, &exported, console);
+    let shown = show(name.as_str(), &to, exported, console);
     if let Some(doubt) = doubt {
         console.warning(&doubt);
     }
     console.told(&next(&settings, name, &to));
-    Ok(())
+    Ok(shown)
 }
 
 /// The other stack to which a Portainer that responds has given the directory of the lost one.
