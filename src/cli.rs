@@ -43,10 +43,14 @@ pub fn main() -> ExitCode {
     let arguments = match arguments::parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let code = if error.use_stderr() { 2 } else { 0 };
+            let is_wrong = error.use_stderr();
             // A closed pipe is not an error.
-            let _ = error.print();
-            return ExitCode::from(code);
+            let _ = if is_wrong {
+                console::print_usage_error(&error)
+            } else {
+                error.print()
+            };
+            return ExitCode::from(if is_wrong { 2 } else { 0 });
         }
     };
     let console = Arc::new(Console::new(&arguments.common));

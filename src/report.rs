@@ -25,7 +25,7 @@ pub use all::{AllEntry, AllReport, StackResult};
 pub use doctor::{Check, DoctorReport, Status};
 pub use export::{ExportReport, ExportedStack};
 pub use list::{ListEntry, ListReport, StackState};
-pub use planned::{PlanReport, Way};
+pub use planned::{PlanReport, PlansReport, Way};
 pub use snapshots::{SnapshotEntry, SnapshotState, SnapshotsReport};
 
 /// The version of every format.

@@ -325,6 +325,14 @@ fn a_line_is_answered_by_its_place() {
     );
     let flags = home.values(&["restore", "web", "--to", ids[0], "-y", ""]);
     assert!(flags.contains(&"--force".to_owned()), "{flags:?}");
+    // One outside of the stacks root is known once it was adopted.
+    let sent = format!(
+        r#"{{"texts": [], "variables": [], "dir": {:?}}}"#,
+        home.path("work")
+    );
+    let project = home.path(&format!("state/snapshots/gone-{ENGINE}"));
+    fs::write(project.join("last-sent"), sent).expect("what was sent");
+    assert_eq!(home.values(&["plan", ""]), ["web", "wiki", "gone"]);
 }
 
 #[test]

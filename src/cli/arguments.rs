@@ -97,6 +97,9 @@ const IGNORED: [(&str, &[&str]); 14] = [
     ),
 ];
 
+/// The heading of the flags of settings.
+const SETTINGS: &str = "Settings";
+
 /// The place of the flags that every command has: after its own.
 const LAST: usize = 900;
 
@@ -358,7 +361,7 @@ pub(super) struct RestoreArguments {
 
 /// The flags that every command takes. [`command`] adds those of the settings.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Settings")]
+#[command(next_help_heading = SETTINGS)]
 pub(super) struct Common {
     /// Stack directory, if it is not in the stacks root
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -450,8 +453,8 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
         Some((near_command(&word)?, word))
     };
     let Some((near, word)) = found() else {
-        let stack = ContextValue::Strings(vec!["<STACK>".to_owned()]);
-        if error.get(ContextKind::InvalidArg) == Some(&stack) {
+        let missing = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+        if missing.is_some_and(|missing| missing.starts_with("<STACK>")) {
             let tip = vec!["`stacklift list` shows the stacks".into()];
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tip));
         }
@@ -504,8 +507,20 @@ fn hide_credentials(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The command that `name` probably misspells.
+/// What other programs call a command.
+const MEANT: [(&str, &str); 5] = [
+    ("status", "list"),
+    ("ps", "list"),
+    ("version", "--version"),
+    ("undo", "restore"),
+    ("rollback", "restore"),
+];
+
+/// The command that `name` probably misspells, or that it is called elsewhere.
 pub(super) fn near_command(name: &str) -> Option<String> {
+    if let Some((_, meant)) = MEANT.iter().find(|(word, _)| *word == name) {
+        return Some((*meant).to_owned());
+    }
     let command = command();
     let shown = command.get_subcommands().filter(|near| !is_internal(near));
     let near = near(name, shown.map(clap::Command::get_name));
@@ -524,6 +539,7 @@ pub(super) fn command() -> clap::Command {
     let mut flags: Vec<Arg> = command.get_arguments().cloned().collect();
     flags.retain(Arg::is_global_set);
     for (name, ignored) in IGNORED {
+        let mut settings = Vec::new();
         let flags = flags.iter().map(|flag| {
             let setting = options::ALL.iter().find(|one| flag.get_id() == one.key);
             let flag = match setting.filter(|_| name == "rehearse") {
@@ -532,13 +548,22 @@ pub(super) fn command() -> clap::Command {
             };
             let id = flag.get_id().as_str();
             let hidden = ignored.contains(&id) || (ignored == EVERY && id != "color");
-            flag.hide(hidden)
+            let is_setting = flag.get_help_heading() == Some(SETTINGS);
+            if hidden || !is_setting || name == "rehearse" {
+                return flag.hide(hidden);
+            }
+            settings.push(format!("--{id}"));
+            flag.hide_long_help(true)
         });
+        let flags: Vec<Arg> = flags.collect();
         command = command.mut_subcommand(name, |subcommand| subcommand.args(flags));
+        if !settings.is_empty() {
+            let settings = settings.join(", ");
+            let more = format!("Settings, which `stacklift --help` explains:\n  {settings}");
+            command = command.mut_subcommand(name, |subcommand| subcommand.after_long_help(more));
+        }
     }
     command
-        // The help of each command explains the settings in full.
-        .mut_args(|flag| flag.long_help(None::<&'static str>))
         .long_version(DETAILED_VERSION)
         .mut_subcommand("rehearse", |rehearse| {
             rehearse.mut_arg("stacks-root", |flag| {
@@ -546,10 +571,6 @@ pub(super) fn command() -> clap::Command {
                     .long_help(None::<&'static str>)
             })
         })
-        .mut_subcommand("migrate", |migrate| {
-            migrate.after_long_help(format!("{ENVIRONMENT}\n\n{EXIT_CODES}"))
-        })
-        .mut_subcommand("restore", |restore| restore.after_long_help(ENVIRONMENT))
         .after_long_help(format!(
             "{EXAMPLES}\n\n{ENVIRONMENT}\n\n{SETTINGS_FILES}\n\n{EXIT_CODES}"
         ))

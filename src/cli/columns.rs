@@ -26,9 +26,10 @@ pub(super) fn readable(width: Option<usize>) -> usize {
     width.map_or(usize::MAX, |width| width.min(READABLE))
 }
 
-/// The columns that a text takes.
+/// The columns that a text takes, without the codes of colors.
 pub(super) fn width(text: &str) -> usize {
-    text.width()
+    let plain = anstream::adapter::strip_str(text);
+    plain.map(UnicodeWidthStr::width).sum()
 }
 
 /// The text with spaces up to a width.

@@ -455,6 +455,13 @@ impl Console {
     }
 }
 
+/// Prints why the arguments are wrong, broken at the width of the terminal.
+pub(super) fn print_usage_error(error: &clap::Error) -> io::Result<()> {
+    let text = error.render().ansi().to_string();
+    let text = wrap_lines(text.trim_end(), 0, of_terminal(stderr()));
+    writeln!(anstream::stderr().lock(), "{text}")
+}
+
 /// Capitalized, and with a full stop.
 fn sentence(text: &str) -> String {
     let first = text.chars().next().map_or(0, char::len_utf8);

@@ -1,5 +1,7 @@
 //! `stacklift plan <STACK>`, and the same of a command with `--dry-run`: what it would do. Reads only.
 
+use anyhow::Result;
+
 use super::{
     Cli, Console, Ended,
     arguments::{Output, PlanArguments},
@@ -11,8 +13,10 @@ use crate::{
     adopt::Prepared,
     inventory::{Ways, plan},
     plan::Readiness,
+    report::PlanReport,
 };
 
+mod several;
 mod text;
 
 pub(super) use text::{show, show_without_next};
@@ -20,7 +24,11 @@ pub(super) use text::{show, show_without_next};
 pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
     watch_reading(console);
-    let opened = Opened::new(&arguments.stack, cli)?.adopted_with(&arguments.adoption, console)?;
+    let stack = match arguments.stacks.as_slice() {
+        [stack] if !several::is_pattern(stack) => stack,
+        _ => return several::run(arguments, cli),
+    };
+    let opened = Opened::new(stack, cli)?.adopted_with(&arguments.adoption, console)?;
     let flags = arguments.adoption.flags;
     if arguments.diff || arguments.request {
         console.waiting("inspecting what exists");
@@ -46,13 +54,17 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         }
         return Ok(());
     }
-    let ways = Ways {
-        adopt: Some(flags),
-        migrate: arguments.compare.then_some(false),
-        or_migrate: opened.git.is_none() && arguments.output == Output::Json,
-    };
     let wanted = (arguments.output, arguments.exit_code);
-    report(&opened, ways, wanted, console)
+    report(&opened, ways(arguments), wanted, console)
+}
+
+fn ways(arguments: &PlanArguments) -> Ways {
+    let is_from_git = arguments.adoption.git.git.is_some();
+    Ways {
+        adopt: Some(arguments.adoption.flags),
+        migrate: arguments.compare.then_some(false),
+        or_migrate: !is_from_git && arguments.output == Output::Json,
+    }
 }
 
 /// Plans and prints the report. Ends with its exit code if that was asked for, and with 1 if the command would be refused.
@@ -62,14 +74,22 @@ pub(super) fn report(
     (output, exit_code): (Output, bool),
     console: &Console,
 ) -> Result<(), Ended> {
+    let report = planned(opened, ways, console)?;
+    console.result(output, &report, show)?;
+    Ended::verdict(code_of(&report, exit_code))
+}
+
+fn planned(opened: &Opened, ways: Ways, console: &Console) -> Result<PlanReport> {
     console.waiting("inspecting what exists");
     let report = plan(&opened.situation(), ways, &opened.settings.typed);
     console.done();
-    let report = report?;
-    console.result(output, &report, show)?;
-    Ended::verdict(if exit_code {
+    report
+}
+
+fn code_of(report: &PlanReport, exit_code: bool) -> u8 {
+    if exit_code {
         report.exit_code()
     } else {
         report.is_refused().into()
-    })
+    }
 }

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 
 use super::{Console, config::Config};
 use crate::report::{
-    AdoptReport, AllReport, DoctorReport, ExportReport, ListReport, PlanReport, SnapshotsReport,
+    AdoptReport, AllReport, DoctorReport, ExportReport, ListReport, PlanReport, PlansReport,
+    SnapshotsReport,
 };
 
 /// The schema of each output is in `$defs`, once.
@@ -18,6 +19,8 @@ use crate::report::{
 struct Outputs {
     /// Of `plan`, `adopt --dry-run` and `migrate --dry-run`.
     plan: PlanReport,
+    /// Of `plan` with several names, or with a pattern.
+    plans: PlansReport,
     list: ListReport,
     adopt: AdoptReport,
     /// Of `adopt --all`, and of `adopt` with several names.

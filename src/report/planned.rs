@@ -37,6 +37,16 @@ pub struct PlanReport {
     pub next_command: Option<String>,
 }
 
+/// What `stacklift plan --output json` prints for several stacks.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "The output of `stacklift plan --output json` for several stacks")]
+pub struct PlansReport {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// A stack that cannot be planned is missing here, and makes the exit code 1.
+    pub plans: Vec<PlanReport>,
+}
+
 /// A way into Portainer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {

@@ -337,6 +337,9 @@ stacklift <COMMAND> -h   the flags of a command
 stacklift --help         examples, settings files, variables and exit codes
 "
     );
+    for flag in ["--dry-run", "--git <URL>", "--access <WHO>"] {
+        assert!(short_help(&bench, "adopt", 80).contains(flag), "{flag}");
+    }
     let help = short_help(&bench, "", 80);
     for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
         let command = line.split(' ').next().unwrap_or_default();
@@ -368,6 +371,10 @@ fn near_names_are_suggested() {
         "hint: did you mean `stacklift list`?\n",
     ];
     bench.without_key("lst").fails(&says);
+    // What other programs call it.
+    bench.without_key("status").fails(&says);
+    bench.fails("version", "hint: did you mean `stacklift --version`?");
+    bench.rejects("plan", "tip: `stacklift list` shows the stacks");
     let unknown = "unexpected argument '--everything' found";
     bench.rejects("plans --everything", unknown);
     bench.fails("migrat", "did you mean `stacklift migrate`?");

@@ -126,6 +126,7 @@ fn every_line_fits_a_narrow_and_a_wide_terminal() {
             "restore web --list",
             "rehearse",
             "web --yes --dry-run",
+            "plan web --endpoint somewhere",
         ] {
             let screen = screen(bench.command(args).env("TERM", "dumb"), columns);
             assert!(!screen.is_empty(), "{args:?}");

@@ -454,6 +454,12 @@ fn pick(line: &str, path: &str, out: &str) -> String {
         .split_whitespace()
         .find(|word| outputs.contains_key(*word));
     if let Some(output) = output.filter(|_| line.contains("--output json")) {
+        // Several plans have a report of their own.
+        let output = if json.get("plans").is_some() {
+            "plans"
+        } else {
+            output
+        };
         schema::conforms(output, &json);
     }
     query(path, &json)

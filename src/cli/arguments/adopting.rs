@@ -29,15 +29,15 @@ pub(in crate::cli) struct AdoptArguments {
     )]
     pub exclude: Vec<OsString>,
     /// With --all, also adopt stacks outside the stacks root
-    #[arg(long, conflicts_with = "stacks")]
+    #[arg(long, conflicts_with = "stacks", hide_short_help = true)]
     pub everywhere: bool,
-    /// With --all, leave out stacks that would be interrupted or lose something
+    /// With --all, leave out what would be interrupted
     ///
-    /// Nothing is asked then, also without a terminal.
+    /// Also leaves out stacks that would lose something. Nothing is asked then, also without a terminal.
     #[arg(long, conflicts_with = "stacks")]
     pub uninterrupted: bool,
     /// Continue with the next stack after a failure
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub keep_going: bool,
     /// Do not ask for confirmation
     ///
@@ -49,6 +49,7 @@ pub(in crate::cli) struct AdoptArguments {
     pub adoption: AdoptionArguments,
     /// How long to wait for healthy containers
     #[arg(long, value_name = "DURATION", value_parser = options::duration, default_value = "60s")]
+    #[arg(hide_short_help = true)]
     pub wait: Duration,
     /// What to do with containers that a failed adoption changed
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnFailure::Restore)]
@@ -57,7 +58,7 @@ pub(in crate::cli) struct AdoptArguments {
     /// Show what would be done, without doing it
     ///
     /// Like `stacklift plan`, but only for this command.
-    #[arg(long, hide_short_help = true)]
+    #[arg(long)]
     pub dry_run: bool,
     /// Format of the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
@@ -82,10 +83,10 @@ pub(in crate::cli) struct AdoptionArguments {
 /// Who may use the stack in Portainer.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AccessArguments {
-    /// Who may use the stack in Portainer besides administrators; can be repeated
+    /// Who else may use the stack, such as team:NAME
     ///
-    /// public, admins, user:NAME or team:NAME. Set for the stack and its containers after the deployment. By default, a new
+    /// public, user:NAME or team:NAME, besides administrators, or admins. Can be repeated. Set for the stack and its containers after the deployment. By default, a new
     /// stack is for administrators only, and an update keeps what the stack has. Needs an administrator's API key.
-    #[arg(long = "access", value_name = "WHO", hide_short_help = true)]
+    #[arg(long = "access", value_name = "WHO")]
     pub grants: Vec<Grant>,
 }

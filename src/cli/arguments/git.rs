@@ -10,11 +10,11 @@ use super::super::options;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("values").multiple(true))]
 pub(in crate::cli) struct GitArguments {
-    /// Adopt the stack as a Git stack: Portainer takes the Compose file from this repository
+    /// Let Portainer take the file from this repository
     ///
-    /// Portainer reads the repository first. If deploying it would change a container, nothing is sent, and a
+    /// The stack becomes a Git stack. Portainer reads the repository first. If deploying it would change a container, nothing is sent, and a
     /// patch for the repository is printed. Only for one stack at a time.
-    #[arg(long = "git", value_name = "URL", value_parser = url, group = "values", hide_short_help = true)]
+    #[arg(long = "git", value_name = "URL", value_parser = url, group = "values")]
     pub git: Option<String>,
     /// Branch of the repository, or refs/tags/NAME [default: its default branch]
     #[arg(long = "ref", value_name = "REF", value_parser = reference, requires = "git")]

@@ -18,9 +18,9 @@ pub(in crate::cli) enum Output {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct PlanArguments {
-    /// Name of the stack
-    #[arg(value_name = "STACK")]
-    pub stack: OsString,
+    /// Names of one or more stacks; `*` stands for any characters
+    #[arg(value_name = "STACK", required = true)]
+    pub stacks: Vec<OsString>,
     /// Print only how Portainer's copy differs from your file
     ///
     /// For a stack in Portainer: how it would change. With --reveal, also the values of variables.

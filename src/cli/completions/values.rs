@@ -61,10 +61,13 @@ pub(super) fn of(command: &str, arg: &str, given: &Given) -> Option<Vec<String>>
     let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     Some(match (command, arg) {
         ("rehearse", "stack") if stacks(given).is_empty() => of(&EXAMPLES),
-        ("restore", "stack") => with_snapshots(given),
+        ("restore", "stack") => with_others(given, |_| true),
         // The bare form is easily run by mistake.
         ("stacklift", "stack") => Vec::new(),
-        (_, "stack" | "stacks" | "exclude") => stacks(given),
+        (_, "stack" | "stacks" | "exclude") => with_others(given, |place| {
+            let dir = place.open(None).last_sent().dir;
+            dir.is_some_and(|dir| Path::new(&dir).is_dir())
+        }),
         ("restore", "to") => snapshots(given).unwrap_or_default(),
         (_, "file") => compose_files(given).unwrap_or_default(),
         (_, "endpoint") => of(&["auto"]),
@@ -90,14 +93,17 @@ fn stacks(given: &Given) -> Vec<String> {
     names
 }
 
-/// The stacks, and the projects that have only snapshots.
-fn with_snapshots(given: &Given) -> Vec<String> {
+/// The stacks, and such projects that have only snapshots, such as a stack outside of the stacks root.
+fn with_others(given: &Given, is_such: impl Fn(&Place) -> bool) -> Vec<String> {
     let mut names = stacks(given);
-    let state = state_folder().ok();
-    let mut others = state.map_or_else(Default::default, |state| snapshot::projects(&state));
+    let Ok(state) = state_folder() else {
+        return names;
+    };
+    let mut others = snapshot::projects(&state);
     for name in &names {
         others.remove(&portainer_name(name));
     }
+    others.retain(|name| is_such(&Place::new(&state, name)));
     names.extend(others);
     names
 }

@@ -62,9 +62,9 @@ pub struct Keep {
     /// the service. This recreates the container once. With this flag, a container that is certain to
     /// keep running is not recreated, but its anonymous volumes may be lost when it is recreated later. Later adoptions do not
     /// recreate it to name them, either.
-    #[arg(long = "keep-anonymous")]
+    #[arg(long = "keep-anonymous", hide_short_help = true)]
     pub anonymous: bool,
-    /// Keep variables that exist only in the running containers
+    /// Keep variables that only the running containers have
     ///
     /// Without this flag, stacklift refuses to adopt a stack if a running container has a variable that
     /// the files on disk do not give it, for example because it was started from another shell.

@@ -1,0 +1,147 @@
+//! `stacklift plan` of several stacks, by name or by pattern.
+
+use std::{
+    ffi::{OsStr, OsString},
+    sync::Arc,
+};
+
+use anyhow::Result;
+
+use super::{code_of, planned, show, ways};
+use crate::{
+    cli::{
+        Cli, Console, Ended,
+        arguments::{Output, PlanArguments},
+        opened::{Opened, inventory, settings_and_key},
+        peers,
+        settings::Settings,
+    },
+    compose,
+    engine::EngineReader,
+    failure::Failure,
+    inventory::Files,
+    portainer::PortainerReader,
+    report::{PlansReport, VERSION},
+    stack::StackName,
+};
+
+/// Plans several stacks, one after the other. One that cannot be planned does not hide the others.
+pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
+    let Cli { common, console } = cli;
+    let is_of_one = arguments.diff || arguments.request || arguments.adoption.git.git.is_some();
+    if is_of_one || common.dir.is_some() || common.file.is_some() {
+        return Err(Ended::Usage(
+            "--diff, --request, --git, --dir and --file are for one stack: name one STACK",
+        ));
+    }
+    let (mut settings, key) = settings_and_key(common, None, console)?;
+    peers::warn_about_tls(&settings, console);
+    let peers = Arc::new(peers::open(&settings, Some(key), console)?);
+    peers::environment(&mut settings, peers.readers(), console)?;
+    let (mut plans, mut code) = (Vec::new(), 0);
+    for name in named(&arguments.stacks, &settings, peers.readers(), console)? {
+        let plan = || {
+            name.refuse_management_plane()?;
+            let opened = Opened::open(&name, settings.clone(), Arc::clone(&peers), console)?;
+            let opened = opened.adopted_with(&arguments.adoption, console);
+            planned(
+                &opened.map_err(|stopped| stopped.error)?,
+                ways(arguments),
+                console,
+            )
+        };
+        let own_code = match plan() {
+            Ok(plan) => {
+                if arguments.output == Output::Text {
+                    if !plans.is_empty() {
+                        console.parts(&[]);
+                    }
+                    show(&plan, console);
+                }
+                let code = code_of(&plan, arguments.exit_code);
+                plans.push(plan);
+                code
+            }
+            Err(error) => {
+                console.error(&error, None);
+                1
+            }
+        };
+        // A refusal says more than a loss.
+        code = if [code, own_code].contains(&1) {
+            1
+        } else {
+            code.max(own_code)
+        };
+    }
+    if arguments.output == Output::Json {
+        let version = VERSION;
+        console.json(&PlansReport { version, plans })?;
+    }
+    Ended::verdict(code)
+}
+
+pub(super) fn is_pattern(name: &OsStr) -> bool {
+    name.as_encoded_bytes().contains(&b'*')
+}
+
+/// The stacks with these names, and those with files that match a pattern, each once.
+fn named(
+    given: &[OsString],
+    settings: &Settings,
+    readers: (&PortainerReader, &EngineReader),
+    console: &Arc<Console>,
+) -> Result<Vec<StackName>> {
+    let mut names: Vec<StackName> = Vec::new();
+    for given in given {
+        let found = if is_pattern(given) {
+            matching(&given.to_string_lossy(), settings, readers, console)?
+        } else {
+            vec![StackName::new(given)?]
+        };
+        for name in found {
+            if !names.iter().any(|one| one.as_str() == name.as_str()) {
+                names.push(name);
+            }
+        }
+    }
+    Ok(names)
+}
+
+fn matching(
+    pattern: &str,
+    settings: &Settings,
+    (portainer, engine): (&PortainerReader, &EngineReader),
+    console: &Arc<Console>,
+) -> Result<Vec<StackName>> {
+    let compose = compose::Installation::new(&settings.location.tool, console.trace());
+    let reached = settings.endpoint.map(|id| (portainer, id));
+    let inventory = inventory(settings, reached, engine, &compose);
+    let host = inventory.host();
+    let found = inventory
+        .find(&host)?
+        .into_iter()
+        .filter(|one| !matches!(one.files, Files::None) && matches(pattern, &one.name));
+    let names: Vec<StackName> = found
+        .filter_map(|one| StackName::new(OsStr::new(&one.name)).ok())
+        .collect();
+    if names.is_empty() {
+        let what = format!("no stack with a Compose file matches {pattern}");
+        return Err(Failure::new(what)
+            .hint("`stacklift list` shows the stacks")
+            .into());
+    }
+    Ok(names)
+}
+
+/// Whether a name matches a pattern, in which `*` stands for any characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let left = name.strip_prefix(start);
+    left.is_some_and(|left| {
+        let ends = left.char_indices().map(|(at, _)| at).chain([left.len()]);
+        ends.into_iter().any(|at| matches(rest, &left[at..]))
+    })
+}
