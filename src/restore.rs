@@ -355,12 +355,18 @@ impl<'s> Restoration<'s, '_, '_> {
         let own = own(self.snapshot(), &planned.existing).into_iter();
         self.before = own.map(|one| one.0.clone()).collect();
         self.hold_volumes(&planned)?;
-        let mut now = Vec::new();
+        let (known, mut now) = (self.trouble.len(), Vec::new());
         if planned.keeps {
             self.restore_containers()?;
             now = self.existing()?;
         }
-        if let Some(why) = self.prevents(&planned.record, now.iter().map(Inspected)) {
+        // A deployment that fails removes every container (M06).
+        let why = if self.trouble.len() > known {
+            Some("not every container could be restored".to_owned())
+        } else {
+            self.prevents(&planned.record, now.iter().map(Inspected))
+        };
+        if let Some(why) = why {
             self.trouble(format!(
                 "the Portainer stack is not restored: its deployment would fail, because {why}"
             ));
