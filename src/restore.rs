@@ -306,6 +306,8 @@ struct Restoration<'s, 'a, 'r> {
     own: Option<String>,
     /// What failed without stopping the restore.
     trouble: Vec<String>,
+    /// Whether the engine refused to create or to start a container.
+    is_refused: bool,
     /// The inspect objects of the stack's containers before the first change.
     before: Vec<Value>,
 }
@@ -325,6 +327,7 @@ impl<'s, 'a, 'r> Restoration<'s, 'a, 'r> {
             replaces_edit: false,
             own: None,
             trouble: Vec::new(),
+            is_refused: false,
             before: Vec::new(),
         }
     }
@@ -355,18 +358,15 @@ impl<'s> Restoration<'s, '_, '_> {
         let own = own(self.snapshot(), &planned.existing).into_iter();
         self.before = own.map(|one| one.0.clone()).collect();
         self.hold_volumes(&planned)?;
-        let (known, mut now) = (self.trouble.len(), Vec::new());
+        let mut now = Vec::new();
         if planned.keeps {
             self.restore_containers()?;
             now = self.existing()?;
         }
         // A deployment that fails removes every container (M06).
-        let why = if self.trouble.len() > known {
-            Some("not every container could be restored".to_owned())
-        } else {
-            self.prevents(&planned.record, now.iter().map(Inspected))
-        };
-        if let Some(why) = why {
+        let why = self.prevents(&planned.record, now.iter().map(Inspected));
+        let refused = || "Docker refused a container of it".to_owned();
+        if let Some(why) = why.or_else(|| self.is_refused.then(refused)) {
             self.trouble(format!(
                 "the Portainer stack is not restored: its deployment would fail, because {why}"
             ));

@@ -407,6 +407,11 @@ pub struct Rejected {
 }
 
 impl Rejected {
+    /// Whether the engine responded with an error.
+    pub fn caused(error: &anyhow::Error) -> bool {
+        error.chain().any(|cause| cause.is::<Self>())
+    }
+
     /// Whether the cause of `error` is a 409: the engine has or creates something of this name, or is busy with it.
     pub fn is_conflict(error: &anyhow::Error) -> bool {
         let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());

@@ -53,6 +53,7 @@ impl Restoration<'_, '_, '_> {
         let known = self.trouble.len();
         for _ in 0..ROUNDS {
             self.trouble.truncate(known);
+            self.is_refused = false;
             let (created, keeps_running) = self.restore_once()?;
             let looks = match (created.meets_reserved_name, keeps_running) {
                 (true, _) => 50,
@@ -186,6 +187,7 @@ impl Restoration<'_, '_, '_> {
                 restored.extend(new.clone());
                 let failure = outcome.as_ref().err();
                 meets_reserved_name |= failure.is_some_and(Rejected::is_conflict);
+                self.is_refused |= failure.is_some_and(Rejected::caused);
                 if self.tolerate(outcome)?.is_some() {
                     ids.insert(containers[index].id().to_owned(), new.unwrap_or_default());
                 }
@@ -273,6 +275,7 @@ impl Restoration<'_, '_, '_> {
         let engine = self.run.engine;
         let done = in_parallel(&tasks, |task| perform(engine, task, limits));
         for (task, done) in tasks.into_iter().zip(done) {
+            self.is_refused |= done.as_ref().err().is_some_and(Rejected::caused);
             let Some(differ) = self.tolerate(done)? else {
                 continue;
             };
