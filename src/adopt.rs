@@ -271,11 +271,10 @@ impl Adoption<'_, '_> {
     /// Reads everything again after a question. Stops if something changed before the answer.
     fn prepare_again(&mut self, shown: &Prepared) -> Result<Prepared> {
         let prepared = self.prepare()?;
-        if prepared.is_same(shown) {
+        let Some((changed, because)) = prepared.changed_since(shown) else {
             return Ok(prepared);
-        }
-        let what =
-            "the stack's files, its containers or its Portainer stack changed before you answered";
+        };
+        let what = format!("{changed} changed before you answered{because}");
         let hint = "run the command again: it makes a new plan";
         Err(Failure::new(what).hint(hint).into())
     }

@@ -221,6 +221,7 @@ impl<'a> Inventory<'a> {
         interrupted: Option<&Unfinished>,
         adopt: &Plan,
     ) -> StackState {
+        let was_adopted = found.record.is_none() && self.was_adopted(&found.name);
         state(&StateFacts {
             record: found.record,
             listed: match &host.records {
@@ -228,13 +229,14 @@ impl<'a> Inventory<'a> {
                 None => Listed::Nothing,
                 Some(_) if host.rights.see_every_stack() => Listed::All,
                 // Portainer may have what an adoption sent.
-                Some(_) if self.was_adopted(&found.name) => Listed::Nothing,
+                Some(_) if was_adopted => Listed::Nothing,
                 Some(_) => Listed::Visible,
             },
             containers,
             has_files: !matches!(found.files, Files::None),
             in_portainer: adopt.in_portainer,
             is_by_hand: !adopt.by_hand.is_empty(),
+            was_adopted,
             interrupted,
         })
     }

@@ -164,8 +164,9 @@ impl Prepared {
         !is_from_git && self.projects.is_as_on_disk(container, service, tool)
     }
 
-    /// Whether the plan, what will be sent, and the containers are the same as in `other`.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    /// What of the plan, of what will be sent, and of the containers is not as it was shown: the beginning of a sentence and
+    /// its end.
+    pub(super) fn changed_since(&self, shown: &Self) -> Option<(String, String)> {
         let states = |of: &Self| -> Vec<(String, String)> {
             let all = of.before.host.listed().iter();
             // A restart loop continues (B28).
@@ -184,12 +185,31 @@ impl Prepared {
                 .retain(|finding| !observed.contains(&finding.message));
             plan
         };
-        let git = self.git.as_ref().zip(other.git.as_ref());
-        plan(self) == plan(other)
-            && git.is_none_or(|(one, other)| one.is_same(other))
-            && sent(self) == sent(other)
-            && states(self) == states(other)
-            && self.before.remote.record == other.before.remote.record
+        let mut git = self.git.iter().zip(&shown.git);
+        let differs = [
+            (sent(self) != sent(shown), "the files"),
+            (
+                git.any(|(now, before)| !now.is_same(before)),
+                "the repository",
+            ),
+            (states(self) != states(shown), "the containers"),
+            (
+                self.before.remote.record != shown.before.remote.record,
+                "the Portainer stack",
+            ),
+        ];
+        let changed = differs.into_iter().filter(|(is_changed, _)| *is_changed);
+        let changed: Vec<&str> = changed.map(|(_, what)| what).collect();
+        if changed.is_empty() && plan(self) == plan(shown) {
+            return None;
+        }
+        let mut blockers = self.plan.blockers.iter();
+        let new = blockers.find(|blocker| !shown.plan.blockers.contains(blocker));
+        let because = new.map_or_else(String::new, |new| format!(": {}", new.message));
+        Some(match changed.as_slice() {
+            [] => ("the plan".to_owned(), because),
+            changed => (listed(changed), because),
+        })
     }
 
     /// This text and these variables as what was last sent, with the variables that only containers have (B22).

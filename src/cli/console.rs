@@ -217,6 +217,7 @@ impl Console {
         // Without this, an interrupt would leave the terminal's echo off.
         on_signal(move |code| {
             interrupted();
+            let _ = writeln!(anstream::stderr());
             std::process::exit(code);
         })
         .context(failed)?;

@@ -96,7 +96,7 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
 
 fn note_the_plan(name: &StackName, console: &Console) {
     console.note(&format!(
-        "`stacklift plan {name}` shows whether an adoption keeps these containers running"
+        "`stacklift adopt {name}` may keep these containers running: `stacklift plan {name}` shows that"
     ));
 }
 

@@ -10,6 +10,7 @@ use crate::{
     plan::{AdoptFlags, Before, Plan, Readiness},
     report::{Containers, PlanReport, PortainerReport, PortainerStack, StackReport, VERSION, Way},
     run::RestoreCommand,
+    snapshot::Place,
 };
 
 /// The flags of `render` that show what a migration changes.
@@ -68,6 +69,7 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
             Some(_) => Some(true),
             None => before.last_sent.is_empty().then_some(false),
         },
+        restore_command: None,
         export_command: situation.stack.export_command(),
         overwrite_command: commands.of_adoption(&["plan"], flags.overwriting()),
         may_be_unseen: before.remote.may_be_unseen(),
@@ -81,8 +83,24 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         migrate,
         next_command: None,
     };
+    let ran = |state| {
+        let store = Place::new(state, &report.stack.name).open(None);
+        store
+            .last_that_ran(|_| true)
+            .is_ok_and(|saved| saved.is_some())
+    };
+    let containers = report.stack.containers.as_ref();
+    if report.was_in_portainer == Some(true)
+        && report.stack.portainer_stack.is_none()
+        && containers.is_some_and(|all| all.all == 0)
+        && situation.state.is_some_and(ran)
+    {
+        report.restore_command = Some(typed.with(&["restore", &report.stack.name]));
+    }
     report.next_command = match report.recommended() {
         Some((Way::Adopt, _)) => Some(commands.of_adoption(&["adopt"], flags)),
+        // To recreate what Portainer has is no advice.
+        Some((Way::Migrate, _)) if report.stack.portainer_stack.is_some() => None,
         Some((Way::Migrate, _)) => Some(commands.migration(force)),
         None if report.runs_again() => Some(typed.with(&["adopt", &report.stack.name])),
         None => report.heals().map(str::to_owned),

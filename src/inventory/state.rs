@@ -30,6 +30,8 @@ pub(super) struct StateFacts<'a> {
     pub(super) in_portainer: InPortainer,
     /// Whether containers were created outside of Portainer since.
     pub(super) is_by_hand: bool,
+    /// Whether an adoption has sent it to Portainer.
+    pub(super) was_adopted: bool,
     /// The run that has not ended.
     pub(super) interrupted: Option<&'a Unfinished>,
 }
@@ -78,6 +80,9 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
             StackState::PortainerGone
         }
         None if !facts.has_files => StackState::Orphaned,
+        None if containers.all == 0 && facts.was_adopted && facts.listed == Listed::All => {
+            StackState::NoLongerInPortainer
+        }
         None if containers.all == 0 => StackState::NotStarted,
         None if containers.running == 0 => StackState::Stopped,
         None if is_all_portainers => StackState::InPortainer,
@@ -114,6 +119,7 @@ mod tests {
             has_files,
             in_portainer,
             is_by_hand: false,
+            was_adopted: false,
             interrupted: None,
         })
     }

@@ -10,7 +10,7 @@ use crate::{
     text::{listed, plural},
 };
 use chrono::DateTime;
-use composefile::dotenv;
+use composefile::{dotenv, interpolate::occurrences};
 
 /// The text and the variables that Portainer has: like what would be sent, and like what was last sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -144,7 +144,7 @@ pub(super) fn why_by_hand(
 }
 
 /// Why a container has neither the configuration of the files nor what would be sent.
-pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
+pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent, on_disk: &str) -> String {
     if let Some(edited) = record.filter(|record| record.in_portainer == InPortainer::Edited) {
         let why = if edited.last_sent.has(sent.text, sent.env) {
             "the stack was edited in Portainer"
@@ -157,6 +157,13 @@ pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent) -> String {
     let changed = match last.and_then(|sent| sent.contents) {
         Some(last) if last.text == sent.text => ".env",
         Some(last) if values(last.env) == values(sent.env) => "the Compose file",
+        // Compose may have been run by another user.
+        _ if occurrences(on_disk)
+            .iter()
+            .any(|found| found.name == "HOME") =>
+        {
+            "the Compose file, .env or the HOME of the shell"
+        }
         _ => "the Compose file or .env",
     };
     format!("{changed} has changed since the container started")
@@ -232,7 +239,7 @@ mod tests {
                 last_sent: &LastSent::default(),
                 in_portainer: InPortainer::LastSent,
             };
-            let why = why_changed(Some(&facts), Sent { text, env });
+            let why = why_changed(Some(&facts), Sent { text, env }, "");
             let expected = format!("{expected} has changed since the container started");
             assert_eq!(why, expected);
         }
@@ -252,6 +259,12 @@ mod tests {
         let both = "edited in Portainer or in the files since the container started";
         let by_hand = "started outside of Portainer since the last adoption";
         let record = Record::with_id("7");
+        let sent = Sent {
+            text: "a",
+            env: &[],
+        };
+        let of_shell = "the Compose file, .env or the HOME of the shell has changed since the container started";
+        assert_eq!(why_changed(None, sent, "${HOME}/x"), of_shell);
         // What Portainer has, the hash of the last adoption, what would be sent.
         for (in_portainer, hash, text, expected) in [
             (None, "1", "a", files),
@@ -269,7 +282,7 @@ mod tests {
                 in_portainer,
             });
             let by_hand = |facts| why_by_hand(Inspected(&json), facts, "docker");
-            let changed = || why_changed(facts.as_ref(), Sent { text, env: &[] });
+            let changed = || why_changed(facts.as_ref(), Sent { text, env: &[] }, "");
             let why = facts.as_ref().and_then(by_hand).unwrap_or_else(changed);
             assert_eq!(why, expected, "{in_portainer:?} {hash} {text}");
         }

@@ -344,7 +344,7 @@ impl Deciding<'_> {
         }
         match (started_by, label("version")) {
             (Some(version), _) if Dialect::is_known(version) => {
-                let why = || edited::why_changed(record, self.facts.sent);
+                let why = || edited::why_changed(record, self.facts.sent, self.facts.source.text);
                 Fate::Recreated(by_hand.unwrap_or_else(why))
             }
             (_, Some(version)) => Fate::Unknown(format!(

@@ -70,6 +70,8 @@ pub enum StackState {
     StoppedInPortainer,
     /// There is a Compose file, no container and no Portainer stack.
     NotStarted,
+    /// The same, and an adoption had sent it to Portainer: it may have been deleted there.
+    NoLongerInPortainer,
     /// There is a Portainer stack that is not stopped, and it has no containers.
     WithoutContainers,
     /// There are containers without a Compose file and without a Portainer stack.

@@ -18,6 +18,9 @@ pub struct PlanReport {
     /// Whether it was in Portainer before. `None` if that is unknown: a stack was sent that may not have been deployed.
     #[serde(skip)]
     pub was_in_portainer: Option<bool>,
+    /// The command that brings back what ran before its adoption, if nothing of the stack exists.
+    #[serde(skip)]
+    pub restore_command: Option<String>,
     /// The command that writes what Portainer has over the files.
     #[serde(skip)]
     pub export_command: Option<String>,

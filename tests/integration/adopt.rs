@@ -97,11 +97,21 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
         bench.stack("web", TEXT, Some(&format!("TOKEN={MARKED}\n")));
     };
     let change_container = |bench: &Bench| bench.change_container("web-b-1", |one| one.exit(1, 0));
-    for change in [&change_file as &dyn Fn(&Bench), &change_container] {
+    let remove_image = |bench: &Bench| {
+        bench.world(|world| world.images.retain(|_, image| !image.tags.contains("y:1")));
+    };
+    for (change, changed) in [
+        (&change_file as &dyn Fn(&Bench), "error: the files"),
+        (&change_container, "error: the containers"),
+        (&remove_image, "error: the plan"),
+    ] {
         let bench = edited(Era::Sync);
         let args = ["adopt", "web", "--wait", "2s"];
-        on_terminal_after(&bench, &args, || change(&bench), "y\n")
-            .fails(&["changed before you answered", "Nothing was changed"]);
+        on_terminal_after(&bench, &args, || change(&bench), "y\n").fails(&[
+            changed,
+            " changed before you answered",
+            "Nothing was changed",
+        ]);
         assert!(bench.nothing_was_changed());
     }
     // A container may write files all the time.

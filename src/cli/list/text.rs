@@ -125,6 +125,7 @@ pub(in crate::cli) fn state(state: StackState) -> Part {
         StackState::Stopped => (Meaning::Plain, "stopped"),
         StackState::StoppedInPortainer => (Meaning::Plain, "in Portainer, stopped"),
         StackState::NotStarted => (Meaning::Plain, "not started"),
+        StackState::NoLongerInPortainer => (Meaning::Changed, "no longer in Portainer"),
         StackState::WithoutContainers => (Meaning::Changed, "in Portainer, no containers"),
         StackState::Orphaned => (Meaning::Changed, "orphaned"),
         StackState::PortainerGone => (Meaning::Changed, "not in this Portainer"),

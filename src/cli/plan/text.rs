@@ -58,6 +58,10 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
             return;
         }
     }
+    if let Some(restore) = &report.restore_command {
+        let what = format!("To bring back what ran before its adoption instead, run: {restore}");
+        console.text(Meaning::Plain, &what);
+    }
     for request in &report.unanswered {
         let text = format!(
             "A run ended before Portainer had answered {request}. The next run first waits for Portainer to finish."
