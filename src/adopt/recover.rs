@@ -364,7 +364,7 @@ impl Adoption<'_, '_> {
         });
         self.mark(&match told {
             Some(told) => {
-                let what = format!("the containers could not be restored: {told}");
+                let what = format!("the containers could not be restored completely: {told}");
                 Progress::Changed(seen, what)
             }
             None => Progress::unlisted(seen),

@@ -135,6 +135,15 @@ pub fn runs(facts: &Facts, plan: &Plan) -> (Runs, Vec<Finding>) {
                 runs.left_anonymous.insert(service.name.clone());
             }
         }
+        if keep.anonymous && containers.len() > 1 && !found.volumes.is_empty() {
+            found.volumes.clear();
+            let name = &service.name;
+            let what = format!(
+                "service {name} has anonymous volumes and several containers, and not all of these keep running: --keep-anonymous cannot keep their data"
+            );
+            let hint = "start them all first, run a single container, or write a named volume or bind mount for the data";
+            blockers.push(Finding::new(what, hint).short("anonymous volumes"));
+        }
         let fate = planned.map(|one| &one.fate);
         let is_replaced = !found.volumes.is_empty()
             || matches!(fate, Some(Fate::Recreated(_) | Fate::Unknown(_)));

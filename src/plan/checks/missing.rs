@@ -309,27 +309,22 @@ impl FileChecks<'_, '_> {
         }
         let label = compose_label(self.facts.tool, "network");
         let (external, foreign) = (&mut self.missing.external, &mut self.missing.foreign);
-        let networks = service
-            .networks
-            .values()
-            .filter_map(|endpoint| endpoint.network.as_ref());
-        for network in networks {
-            let Some(known) = &self.facts.before.host.networks else {
-                continue;
-            };
-            let (name, key) = (&network.name, &network.key);
-            match named(known, name) {
-                None if network.is_external
-                    && !matches!(name.as_str(), "host" | "none" | "bridge") =>
-                {
+        let known = self.facts.before.host.networks.as_ref();
+        for (name, endpoint) in known.iter().flat_map(|_| &service.networks) {
+            // `network_mode` names one that is not of the text.
+            let own = endpoint.network.as_ref().filter(|one| !one.is_external);
+            let found = known.and_then(|all| named(all, name));
+            match (own, found) {
+                (None, None) if !matches!(name.as_str(), "host" | "none" | "bridge") => {
                     external.push(format!("network {name} does not exist"));
                 }
-                Some(found) if !network.is_external && found["Labels"][&label] != **key => {
+                (Some(own), Some(found)) if found["Labels"][&label] != *own.key => {
                     foreign.push(format!(
-                        "network {name} exists, but Compose did not create it as {key}"
+                        "network {name} exists, but Compose did not create it as {}",
+                        own.key
                     ));
                 }
-                None | Some(_) => {}
+                _ => {}
             }
         }
         let known = &self.facts.before.host.volumes;

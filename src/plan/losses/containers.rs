@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     compose::{Project, Service},
     finding::{Finding, Kind},
-    model::Grant,
+    model::{Grant, is_portainers},
     plan::{
         Facts, ServicePlan,
         fates::split_surplus,
@@ -192,7 +192,7 @@ impl<'a> Running<'a, '_> {
         }
         let dir = self.facts.label(container, "project.working_dir")?;
         let is_own = self.facts.is_same(dir, self.facts.dir)
-            || self.facts.is_portainers(dir)
+            || is_portainers(dir)
             || self.facts.replaces_lost_files(container);
         (!is_own).then(|| format!("it was started from another directory: {dir}"))
     }

@@ -58,7 +58,7 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
     });
     let left = left.iter().map(|(volume, (service, path))| {
         format!(
-            "nothing mounts the volume {volume} any more; an earlier adoption had named it for {path} of {service}"
+            "nothing mounts the volume {volume} any more, which was named for {path} of {service}"
         )
     });
     // A container would still have it.
