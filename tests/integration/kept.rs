@@ -70,9 +70,8 @@ fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_remov
     }
     bench.world(|world| world.containers.clear());
     bench.started("web", VOLUME, None);
-    let lost = format!(
-        "nothing mounts the volume {before} any more, which was named for /cache of a"
-    );
+    let lost =
+        format!("nothing mounts the volume {before} any more, which was named for /cache of a");
     let left = format!("Adopting it loses:\n  stack  {lost}");
     bench.run("plan web").says(&left);
     // A service of another name gets another volume, too.
