@@ -274,7 +274,8 @@ impl Bench {
     fn create_mounted(&self, dir: &Path) {
         let sources: Vec<String> = self.rehearsal.world(|world| {
             let mounts = world.containers.values().flat_map(|one| &one.mounts);
-            mounts.map(|mount| mount.source.clone()).collect()
+            let sources = mounts.filter_map(|mount| mount["Source"].as_str());
+            sources.map(str::to_owned).collect()
         });
         for source in sources.iter().map(Path::new) {
             if source.starts_with(dir) && !source.exists() {

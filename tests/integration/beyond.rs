@@ -27,9 +27,7 @@ fn b01_every_kind_of_loss_is_said_before_the_first_destructive_act() {
             value: MARKED.to_owned(),
         }]);
     });
-    let mut mounts = bench.container("web-a-1").mounts.into_iter();
-    let mount = mounts.find(|mount| mount.anonymous).expect("it");
-    let volume = mount.name.expect("a name");
+    let volume = bench.container("web-a-1").own_volumes.remove(0);
     bench.always(Call::Delete, refusal());
     let losses = format!(
         "{LOSSES}

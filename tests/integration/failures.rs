@@ -21,7 +21,7 @@ fn fails_to_deploy(bench: &Bench, call: Call) {
     bench.world_with(call, |world| {
         world
             .images
-            .retain(|_, image| !image.tags.contains("other:1"));
+            .retain(|_, image| image["RepoTags"][0] != "other:1");
         world.unpullable.insert("other:1".to_owned());
     });
     bench.fails("adopt web", "pull access denied for other:1");
@@ -236,7 +236,9 @@ fn b16_after_a_failure_what_can_come_back_comes_back() {
     let bench = Bench::web(text);
     bench.stack("web", &text.replace("y:1", "z:1"), None);
     bench.world(|world| {
-        world.images.retain(|_, image| !image.tags.contains("y:1"));
+        world
+            .images
+            .retain(|_, image| image["RepoTags"][0] != "y:1");
         world.add_image("z:1");
     });
     bench.once(Call::Create, removes_all());

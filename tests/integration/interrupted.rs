@@ -8,7 +8,7 @@ use std::{
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use testbed::{Call, Era, FaultKind, Health};
+use testbed::{Call, Era, FaultKind};
 
 use crate::{
     bench::{Bench, PLAIN, Run, refusal},
@@ -173,7 +173,7 @@ fn an_interrupted_run_is_no_reason_to_migrate() {
 fn a_restore_that_failed_is_run_again_although_every_container_runs() {
     let healthcheck = "    healthcheck: {test: [CMD, 'true']}\n";
     let bench = Bench::migrated(&format!("{PLAIN}{healthcheck}"));
-    bench.world(|world| world.health.insert("web/a".to_owned(), Health::Never));
+    bench.world(|world| world.health.insert("web/a".to_owned(), None));
     bench.fails("restore web --yes", "expected healthy, got unhealthy");
     let heal = json!({"kind": "restore", "command": "stacklift restore web"});
     assert_eq!(listed(&bench), (json!("failed"), heal));
@@ -298,7 +298,7 @@ fn b15_what_a_failed_run_left_unhealthy_is_not_up_to_date_until_it_is_healthy() 
     bench.started("web", &checked("1"), None);
     bench.run("adopt web").code(0);
     bench.stack("web", &checked("2"), None);
-    bench.world(|world| world.health.insert("web/a".to_owned(), Health::Never));
+    bench.world(|world| world.health.insert("web/a".to_owned(), None));
     let update = "adopt web --yes --wait 1s --on-failure leave";
     let left = "  - web-a-1 is not healthy\nNothing was restored, because of --on-failure leave: ";
     bench.fails(update, &[left, "to roll back, run: "]);

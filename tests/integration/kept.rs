@@ -16,12 +16,18 @@ const VOLUME: &str = "services:\n  a:\n    image: busybox:1.36\n    volumes: [/c
 fn with_rm() -> (Bench, String) {
     let bench = Bench::migrated(VOLUME);
     bench.change_container("web-a-1", |one| one.host_config["AutoRemove"] = true.into());
+    let volume = volume_of(&bench);
+    (bench, volume)
+}
+
+/// The name of its volume.
+fn volume_of(bench: &Bench) -> String {
     let mount = bench.container("web-a-1").mounts.remove(0);
-    (bench, mount.name.expect("a volume"))
+    mount["Name"].as_str().expect("a volume").to_owned()
 }
 
 fn exists(bench: &Bench, volume: &str) -> bool {
-    bench.world(|world| world.volumes.iter().any(|one| one.name == volume))
+    bench.world(|world| world.volume(volume).is_some())
 }
 
 #[test]
@@ -47,14 +53,7 @@ fn b28_the_volume_of_a_container_with_rm_is_kept_or_named() {
 #[test]
 fn volumes_that_an_adoption_named_are_mounted_again_if_the_containers_were_removed() {
     let bench = Bench::web(VOLUME);
-    let volume = || {
-        bench
-            .container("web-a-1")
-            .mounts
-            .remove(0)
-            .name
-            .expect("a volume")
-    };
+    let volume = || volume_of(&bench);
     let before = volume();
     bench.run("adopt web --yes").code(0);
     assert_eq!(volume(), before);
@@ -98,7 +97,7 @@ fn no_service_that_an_adoption_starts_has_an_anonymous_volume() {
     bench.succeeds("adopt web", "a was started");
     let volumes = || bench.world(|world| world.volumes.clone());
     let created = volumes();
-    let name = &created[0].name;
+    let name = created[0]["Name"].as_str().expect("a name");
     bench.run("plan web").says("web is up to date in Portainer");
     // A stop in Portainer removes the container.
     bench.world(|world| world.containers.clear());

@@ -13,7 +13,8 @@ fn b38_what_a_deployment_changes_is_said_before_it_and_no_failure_after_it() {
     let reconnect: fn(&Bench) = |bench| {
         bench.change_container("web-a-1", |one| {
             let attachment = one.networks.get_mut("web_default").expect("a network");
-            attachment.aliases.retain(|alias| alias != "a");
+            let aliases = attachment["Aliases"].as_array_mut().expect("aliases");
+            aliases.retain(|alias| alias != "a");
         });
     };
     let connect: fn(&Bench) = |bench| {

@@ -155,8 +155,8 @@ fn n13_an_edited_network_is_recreated_from_2_24_on() {
             let networks = bench.world(|world| world.networks.clone());
             networks
                 .into_iter()
-                .find(|one| one.name == "web_default")
-                .map(|one| one.id)
+                .find(|network| network["Name"] == "web_default")
+                .map(|network| network["Id"].clone())
         };
         let (before, container) = (network(), bench.containers("web"));
         let mut record = bench.first_record();

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use serde_json::Value;
-use testbed::{Call, Era, FaultKind, Health, Peer, Rule, Status};
+use testbed::{Call, Era, FaultKind, Peer, Rule, Status};
 
 use crate::bench::{Bench, PLAIN, done, id_of, instead, read_json, refusal};
 use crate::confirming::{on_terminal, on_terminal_after};
@@ -73,9 +73,11 @@ fn b16_everything_that_is_missing_is_listed_and_nothing_is_touched() {
     let port = "services:\n  p:\n    image: x:1\n    ports: ['18080:80']\n";
     bench.started("port", port, None);
     bench.world(|world| {
-        world.images.retain(|_, image| !image.tags.contains("y:1"));
-        world.volumes.retain(|volume| volume.name != "web_data");
-        world.networks.retain(|network| network.name != "shared");
+        world
+            .images
+            .retain(|_, image| image["RepoTags"][0] != "y:1");
+        world.volumes.retain(|volume| volume["Name"] != "web_data");
+        world.networks.retain(|network| network["Name"] != "shared");
         world.add_container("web-a-1", "somebody/elses:1");
         world.add_container("web-b-1", "x:1");
     });
@@ -122,7 +124,7 @@ fn b18_a_volume_that_a_restore_created_empty_is_named_and_is_no_difference() {
             bench.succeeds(again, &["web is as it was: 1 ", names]);
         }
         // Another volume of this name is a difference again.
-        bench.world(|world| world.volumes[0].labels.clear());
+        bench.world(|world| world.volumes[0]["Labels"] = serde_json::json!({}));
         let says = "volume web_data is not the one in the snapshot: the labels";
         bench.fails("restore web", says);
     }
@@ -237,7 +239,7 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
     let set = |health| {
         bench.world(|world| world.health.insert("web/db".to_owned(), health));
     };
-    set(Health::After(1500));
+    set(Some(1500));
     bench.forget_requests();
     let started = std::time::Instant::now();
     bench.succeeds("restore web", "match");
@@ -250,7 +252,7 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
     assert!(looks.count() > 1, "the health was read until it was good");
 
     bench.run("web").code(0);
-    set(Health::Never);
+    set(None);
     let args = format!("restore web --to {}", id_of(&bench.saved(".json")[0]));
     for _ in 0..2 {
         let why = "\nweb-app-1 was not started: it depends on web-db-1: web-db-1 is unhealthy\nweb-app-1 differs: expected running, got stopped\nweb-db-1 differs: expected healthy, got unhealthy\n";
@@ -535,7 +537,7 @@ fn b20_a_restore_looks_again_before_it_sends_a_deployment() {
         let text = text.replace("  db:", "  db:\n    stop_signal: SIGINT");
         bench.write("web", "docker-compose.yml", &text);
         bench.run("adopt web --yes").code(0);
-        bench.world(|world| world.health.insert("web/db".to_owned(), Health::Never));
+        bench.world(|world| world.health.insert("web/db".to_owned(), None));
         bench.forget_requests();
         let why = "the Portainer stack is not restored: its deployment would fail, because web-db-1 is unhealthy\n";
         let run = bench.run("restore web").code(1);

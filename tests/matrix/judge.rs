@@ -6,7 +6,7 @@ use testbed::{Call, Container, Status, World};
 
 use crate::{
     bench::{Bench, Run},
-    stage::{Start, Way, containers, data, records, world},
+    stage::{Start, Way, containers, data, is_of_stack, records, world},
 };
 
 /// Everything that a run did or said against the rules; empty is well.
@@ -90,14 +90,19 @@ pub fn others(before: &World, after: &World) -> Vec<String> {
         wrong.push("Portainer stacks of others have changed".to_owned());
     }
     for volume in &before.volumes {
-        if !after.volumes.iter().any(|other| other.name == volume.name) {
-            wrong.push(format!("the volume {} is gone", volume.name));
+        let name = &volume["Name"];
+        if !after.volumes.iter().any(|other| other["Name"] == *name) {
+            wrong.push(format!("the volume {name} is gone"));
         }
     }
     let networks = before.networks.iter();
-    for network in networks.filter(|one| !one.name.starts_with("web_")) {
-        if !after.networks.iter().any(|other| other.id == network.id) {
-            wrong.push(format!("the network {} is gone", network.name));
+    for network in networks.filter(|network| !is_of_stack(network)) {
+        if !after
+            .networks
+            .iter()
+            .any(|other| other["Id"] == network["Id"])
+        {
+            wrong.push(format!("the network {} is gone", network["Name"]));
         }
     }
     wrong

@@ -263,8 +263,11 @@ pub fn records(world: &World) -> Vec<&Record> {
 pub fn data(world: &World) -> Vec<Value> {
     let mounts = |container: &Container| {
         let mounts = container.mounts.iter().map(|mount| {
-            let volume = world.volume(mount.name.as_deref().unwrap_or_default());
-            json!([mount.target, volume.map(|volume| volume.content.clone())])
+            let volume = world.volume(mount["Name"].as_str().unwrap_or_default());
+            json!([
+                mount["Destination"],
+                volume.map(|volume| &volume["Content"])
+            ])
         });
         json!([container.name, mounts.collect::<Vec<_>>()])
     };
@@ -273,6 +276,12 @@ pub fn data(world: &World) -> Vec<Value> {
 
 pub fn with_data(world: &World) -> Value {
     json!([stack(world), data(world)])
+}
+
+/// Whether a network is one of the stack.
+pub fn is_of_stack(network: &Value) -> bool {
+    let name = network["Name"].as_str();
+    name.is_some_and(|name| name.starts_with("web_"))
 }
 
 /// The stack as it is, but for what each new one has of its own: ids, times, addresses, volumes without a name.
@@ -284,11 +293,16 @@ fn stack(world: &World) -> Value {
     };
     let records: Vec<Value> = records(world).into_iter().map(record).collect();
     let networks = world.networks.iter();
-    let networks = networks.filter(|one| one.name.starts_with("web_"));
-    let networks = networks.map(|one| {
+    let networks = networks.filter(|network| is_of_stack(network));
+    let networks = networks.map(|network| {
         // The subnet that an engine chooses may differ.
-        let subnet = (one.name == "web_inner").then_some(&one.ipam["Config"]);
-        json!([one.name, one.internal, one.driver, subnet])
+        let subnet = (network["Name"] == "web_inner").then_some(&network["IPAM"]["Config"]);
+        json!([
+            network["Name"],
+            network["Internal"],
+            network["Driver"],
+            subnet
+        ])
     });
     let mut networks: Vec<Value> = networks.collect();
     networks.sort_by_key(Value::to_string);
@@ -303,8 +317,9 @@ pub fn containers(world: &World) -> Vec<Value> {
 fn container(container: &Container) -> Value {
     let json = serde_json::to_value(container).expect("JSON");
     let mounts = container.mounts.iter().map(|mount| {
-        let named = (!mount.anonymous).then(|| mount.name.clone());
-        json!([mount.target, named])
+        // The name of an anonymous volume is 64 hexadecimal digits.
+        let name = mount["Name"].as_str().filter(|name| name.len() != 64);
+        json!([mount["Destination"], name])
     });
     let mut networks: Vec<_> = container.networks.keys().collect();
     networks.sort();

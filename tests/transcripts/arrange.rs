@@ -2,8 +2,8 @@
 
 use std::{path::Path, time::Duration};
 
-use serde_json::Value;
-use testbed::{Call, Container, FaultKind, Files, Git, Health, Record, Rule, Status, World};
+use serde_json::{Value, json};
+use testbed::{Call, Container, FaultKind, Files, Git, Record, Rule, Status, World};
 
 /// The repository that Portainer reaches.
 const REPOSITORY: &str = "https://git.example/stacks.git";
@@ -37,14 +37,16 @@ impl Step {
                 world.add_image(name);
             }
             ["image", name, "is", "removed"] => {
-                world.images.retain(|_, image| !image.tags.contains(name));
+                world.images.retain(|_, image| image["RepoTags"][0] != name);
             }
             ["volume", "*", "is", "removed"] => world.volumes.clear(),
-            ["volume", name, "is", "removed"] => world.volumes.retain(|volume| volume.name != name),
+            ["volume", name, "is", "removed"] => {
+                world.volumes.retain(|volume| volume["Name"] != name)
+            }
             ["volume", name, "has", "no", "labels"] => {
                 let mut volumes = world.volumes.iter_mut();
-                let volume = volumes.find(|volume| volume.name == name);
-                volume.expect("a volume").labels.clear();
+                let volume = volumes.find(|volume| volume["Name"] == name);
+                volume.expect("a volume")["Labels"] = json!({});
             }
             ["user", name, "has", "the", "key", key] => world.add_user(key, name),
             ["environment", id, "has", "the", "ID", new] => {
@@ -56,7 +58,7 @@ impl Step {
                 world.stop(number(id), 1).expect("stopped");
             }
             ["network", name, "is", "removed"] => {
-                world.networks.retain(|network| network.name != name);
+                world.networks.retain(|network| network["Name"] != name);
             }
             ["portainer", "has", name] => {
                 world.add_record(name, 1, &self.block);
@@ -213,10 +215,10 @@ fn service(world: &mut World, name: &str, rest: &[&str]) {
             world.exits.remove(name);
         }
         ["is", "never", "healthy"] => {
-            world.health.insert(name.to_owned(), Health::Never);
+            world.health.insert(name.to_owned(), None);
         }
         ["is", "healthy", "after", time] => {
-            let after = Health::After(millis(time_of(time)));
+            let after = Some(millis(time_of(time)));
             world.health.insert(name.to_owned(), after);
         }
         _ => panic!("unknown line: service {name} {rest:?}"),

@@ -230,9 +230,14 @@ impl Session {
                     )
                 }))
             }),
-            ["volumes"] => self
-                .bench
-                .world(|world| lines(world.volumes.iter().map(|one| &one.name))),
+            ["volumes"] => self.bench.world(|world| {
+                lines(
+                    world
+                        .volumes
+                        .iter()
+                        .filter_map(|volume| volume["Name"].as_str()),
+                )
+            }),
             ["containers"] => self.bench.world(|world| {
                 let mut all: Vec<&Container> = world.containers.values().collect();
                 all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -387,7 +392,8 @@ impl Session {
         let root = self.bench.root().to_owned();
         let created: Vec<String> = self.bench.world(|world| {
             let mounts = world.containers.values().flat_map(|one| &one.mounts);
-            mounts.map(|mount| mount.source.clone()).collect()
+            let sources = mounts.filter_map(|mount| mount["Source"].as_str());
+            sources.map(str::to_owned).collect()
         });
         for path in created.iter().map(Path::new) {
             if path.starts_with(&root) && !path.exists() {

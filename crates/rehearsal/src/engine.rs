@@ -3,8 +3,6 @@
 mod archive;
 mod shown;
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 pub(super) use self::shown::info;
@@ -13,7 +11,7 @@ use super::{
     calls::Call,
     http::{JSON, Response, TEXT},
     request::{Request, decode},
-    world::{self, AnonymousVolumes, Refused, World, tagged, texts},
+    world::{Refused, World, tagged, texts},
 };
 
 /// The process ID on the host of a container's first process.
@@ -97,7 +95,10 @@ fn perform(world: &mut World, name: &str, request: &Request) -> Result<Response,
         Call::EngineStop => world.stop_container(name, TERMINATED).and_then(|()| done()),
         Call::EngineNetworks if name.is_empty() => {
             let wanted = labels(request);
-            let found = world.networks.iter().filter(|one| wanted(&one.labels));
+            let found = world
+                .networks
+                .iter()
+                .filter(|network| wanted(&network["Labels"]));
             json(&found.map(|one| network(world, one)).collect())
         }
         Call::EngineNetworks => json(&network(world, world.network(name)?)),
@@ -115,7 +116,9 @@ fn perform(world: &mut World, name: &str, request: &Request) -> Result<Response,
         Call::EngineVolumes if name.is_empty() => {
             let wanted = labels(request);
             let all = world.volumes.iter();
-            let found = all.filter(|one| wanted(&one.labels)).collect::<Vec<_>>();
+            let found = all
+                .filter(|volume| wanted(&volume["Labels"]))
+                .collect::<Vec<_>>();
             json(&json!({ "Volumes": found, "Warnings": null }))
         }
         Call::EngineVolumes => {
@@ -147,7 +150,7 @@ fn filters(request: &Request) -> Value {
 }
 
 /// The filter for labels.
-fn labels(request: &Request) -> impl Fn(&BTreeMap<String, String>) -> bool {
+fn labels(request: &Request) -> impl Fn(&Value) -> bool {
     let filters = filters(request);
     let wanted = match &filters["label"] {
         Value::Array(_) => texts(&filters["label"]),
@@ -158,7 +161,7 @@ fn labels(request: &Request) -> impl Fn(&BTreeMap<String, String>) -> bool {
         wanted.iter().all(|label| {
             let (name, value) = label.split_once('=').unwrap_or((label, ""));
             let found = labels.get(name);
-            found.is_some_and(|found| value.is_empty() || found == value)
+            found.is_some_and(|found| value.is_empty() || *found == value)
         })
     }
 }
@@ -171,7 +174,7 @@ pub(super) fn list(world: &World, request: &Request) -> Value {
     let (all, wanted) = (flag(request, "all"), labels(request));
     let ids = texts(&filters(request)["id"]);
     let mut found = world.containers.values().collect::<Vec<_>>();
-    found.retain(|one| (all || one.is_running()) && wanted(&one.labels));
+    found.retain(|one| (all || one.is_running()) && wanted(&json!(one.labels)));
     found.retain(|one| ids.is_empty() || ids.contains(&one.id));
     // The engine lists the newest first.
     found.sort_by(|one, other| (other.created, &other.id).cmp(&(one.created, &one.id)));
@@ -196,7 +199,7 @@ fn events(world: &World, request: &Request) -> String {
     let found = world.events.iter().filter(|event| {
         let at = event["timeNano"].as_i64().unwrap_or_default() / 1_000_000;
         let is_between = world.stands_still || (since..=until).contains(&at);
-        is_between && wanted(&world::labels(&event["Actor"]["Attributes"]))
+        is_between && wanted(&event["Actor"]["Attributes"])
     });
     let lines = found.map(|event| format!("{event}\n"));
     lines.collect()
@@ -234,11 +237,6 @@ fn remove(world: &mut World, name: &str, request: &Request) -> Result<Response, 
             ),
         ));
     }
-    let volumes = if flag(request, "v") {
-        AnonymousVolumes::Remove
-    } else {
-        AnonymousVolumes::Keep
-    };
-    world.remove_container(&id, volumes);
+    world.remove_container(&id, flag(request, "v"));
     Ok(Response::no_content())
 }

@@ -12,7 +12,7 @@ use super::{
     engine,
     http::{Response, TEXT},
     request::Request,
-    world::{ApiKey, Era, Kind, Record, Refused, Role, Variable, Work, World},
+    world::{ApiKey, Era, Kind, Record, Refused, Work, World},
 };
 
 /// Performs a change. The result is the ID of the stack.
@@ -77,16 +77,6 @@ pub fn change(
     shown(&apis.world(), id, request.method == "POST")
 }
 
-/// What a create or an update contains. Each has some of the fields.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct Payload {
-    name: String,
-    stack_file_content: String,
-    env: Option<Vec<Variable>>,
-    prune: bool,
-}
-
 /// The checked change of a create, update or delete.
 fn prepared(world: &mut World, request: &Request) -> Result<Work, Refused> {
     let (call, key) = (request.call, key(world, request)?.clone());
@@ -102,21 +92,24 @@ fn prepared(world: &mut World, request: &Request) -> Result<Work, Refused> {
         check_create(world, &key, given)?;
         None
     };
-    let payload = payload::<Payload>(request)?;
-    if id.is_none() && payload.name.is_empty() {
+    let sent = payload::<Value>(request)?;
+    let [name, content] = ["name", "stackFileContent"].map(|key| sent[key].as_str());
+    let [name, content] = [name, content].map(Option::unwrap_or_default);
+    if id.is_none() && name.is_empty() {
         return Err(Refused::invalid("Invalid stack name"));
     }
-    if payload.stack_file_content.is_empty() {
+    if content.is_empty() {
         return Err(Refused::invalid("Invalid stack file content"));
     }
     let mut work = match id {
         Some(id) => world.prepare(id, given, Kind::Update)?,
-        None => world.prepare_create(given.unwrap_or_default(), &payload.name, &key.user)?,
+        None => world.prepare_create(given.unwrap_or_default(), name, &key.user)?,
     };
-    (work.record.text, work.record.env) = (payload.stack_file_content, payload.env);
+    content.clone_into(&mut work.record.text);
+    work.record.env = serde_json::from_value(sent["env"].clone()).unwrap_or_default();
     if id.is_some() {
         if world.era == Era::Async {
-            work.record.prune = Some(payload.prune);
+            work.record.prune = Some(sent["prune"] == true);
         }
         work.record.updated_by = key.user;
     }
@@ -154,9 +147,11 @@ fn read(world: &mut World, request: &Request) -> Result<Response, Refused> {
         Call::Me => {
             let at = world.keys.iter().position(|one| *one == key);
             let id = at.map_or(0, |at| at + 1);
-            json(&json!({ "Id": id, "Username": key.user, "Role": key.role as u8 }))
+            json(
+                &json!({ "Id": id, "Username": key.user, "Role": if key.is_admin { 1 } else { 2 } }),
+            )
         }
-        Call::Users | Call::Unshare if key.role == Role::Standard => Err(denied()),
+        Call::Users | Call::Unshare if !key.is_admin => Err(denied()),
         Call::Users => {
             let names = world.keys.iter().map(|key| key.user.as_str());
             Ok(numbered(names, "Username"))
@@ -208,18 +203,22 @@ fn read(world: &mut World, request: &Request) -> Result<Response, Refused> {
         }
         // The access rights of a stack.
         _ => {
-            let given = payload::<Access>(request)?;
+            let given = payload::<Value>(request)?;
             let mut all = world.records.values_mut();
             let found = all.find(|record| record.control.id.to_string() == id);
             let record = found.ok_or_else(no_control)?;
             if !may_see(&key, record) {
                 return Err(denied());
             }
-            let restricted = !given.public && !given.administrators_only;
-            let ids = |ids: Vec<u64>| if restricted { ids } else { Vec::new() };
-            record.control.public = given.public;
-            record.control.users = ids(given.users);
-            record.control.teams = ids(given.teams);
+            let is_public = given["Public"] == true;
+            let ids = |key: &str| {
+                let all = given[key].as_array().into_iter().flatten();
+                let given = all.filter(|_| !is_public && given["AdministratorsOnly"] != true);
+                given.filter_map(Value::as_u64).collect()
+            };
+            record.control.public = is_public;
+            record.control.users = ids("Users");
+            record.control.teams = ids("Teams");
             json(&shown::control_of(record))
         }
     }
@@ -227,31 +226,16 @@ fn read(world: &mut World, request: &Request) -> Result<Response, Refused> {
 
 /// The environment in the filter of a list.
 fn filter(request: &Request) -> Result<Option<u64>, Refused> {
-    #[derive(Deserialize)]
-    struct Filters {
-        #[serde(rename = "EndpointID")]
-        endpoint: u64,
-    }
     let given = request.query("filters");
-    let filters = given.map(|text| serde_json::from_str::<Filters>(&text));
-    let wanted = filters.transpose();
-    let wanted = wanted.map_err(|error| invalid_query("filters", &error.to_string()))?;
-    Ok(wanted.map(|filters| filters.endpoint))
+    let filters = given.map(|text| serde_json::from_str::<Value>(&text));
+    let filters = filters.transpose();
+    let filters = filters.map_err(|error| invalid_query("filters", &error.to_string()))?;
+    Ok(filters.and_then(|filters| filters["EndpointID"].as_u64()))
 }
 
 fn lost_workflow() -> Refused {
     let details = "object not found inside the database";
     Refused::with_details(500, "Unable to load git config for stack", details)
-}
-
-/// The access rights that a request sets.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "PascalCase")]
-struct Access {
-    public: bool,
-    administrators_only: bool,
-    users: Vec<u64>,
-    teams: Vec<u64>,
 }
 
 fn no_control() -> Refused {
@@ -383,7 +367,7 @@ pub fn managed<'w>(
 }
 
 fn may_see(key: &ApiKey, record: &Record) -> bool {
-    key.role == Role::Administrator || record.control.public || record.created_by == key.user
+    key.is_admin || record.control.public || record.created_by == key.user
 }
 
 fn shown(world: &World, id: u64, with_control: bool) -> Result<Response, Refused> {

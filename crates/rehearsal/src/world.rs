@@ -9,7 +9,7 @@
 //! |---|---|
 //! | setup | `seed` (outside of `world`), `setup` |
 //! | Portainer | `stacks`, `by_hand` |
-//! | Compose | `converge`, `create`, `body`, `deployment`, `resolve`, `service`, `compose_files`, `merge`, `canonical`, `ports`, `typed`, `values` |
+//! | Compose | `converge`, `create`, `body`, `resolve`, `service`, `compose_files`, `merge`, `canonical`, `ports`, `typed`, `values` |
 //! | engine | `containers`, `networks`, `volumes`, `images`, `files`, `settings` |
 //! | state | `state`, `clock`, `container`, `entities`, `record`, `errors` |
 #![deny(clippy::disallowed_methods)]
@@ -23,7 +23,6 @@ mod container;
 mod containers;
 mod converge;
 mod create;
-mod deployment;
 mod entities;
 mod errors;
 mod files;
@@ -44,18 +43,16 @@ mod volumes;
 
 pub(crate) use self::{
     clock::clock,
-    containers::AnonymousVolumes,
-    entities::{ApiKey, Endpoint, Network, Role},
+    entities::{ApiKey, Endpoint},
     images::tagged,
-    values::{labels, texts},
+    values::texts,
 };
 pub use self::{
     compose_files::ComposeFiles,
     container::Container,
-    deployment::COMPOSE_VERSION,
     entities::config_hash,
     errors::Refused,
     record::{Files, Kind, Record, ResourceControl, Status, Variable, Work},
-    resolve::config_of_files,
-    state::{Era, Health, World},
+    resolve::{COMPOSE_VERSION, config_of_files},
+    state::{Era, World},
 };

@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value, json};
 
-use crate::world::{Container, Network, World};
+use crate::world::{Container, World};
 
 /// A time in the engine's format. The year 1 means never.
 fn time(seconds: i64) -> String {
@@ -37,7 +37,7 @@ pub(crate) fn info(world: &World, engine: &str) -> Value {
 /// An entry of `/containers/json`.
 pub(super) fn listed(world: &World, container: &Container) -> Value {
     let named = world.image(&container.image);
-    let is_current = named.is_some_and(|image| image.id == container.image_id);
+    let is_current = named.is_some_and(|image| image["Id"] == container.image_id);
     let ports = container.ports.as_object().into_iter().flatten();
     let ports = ports.flat_map(|(port, bindings)| {
         let (number, kind) = port.split_once('/').unwrap_or_default();
@@ -112,16 +112,18 @@ pub(super) fn inspected(world: &World, container: &Container) -> Value {
 }
 
 /// `/networks/<id>`
-pub(super) fn network(world: &World, network: &Network) -> Value {
-    let on_it = world.on_network(&network.id).map(|(container, endpoint)| {
-        let shown = json!({
-            "Name": container.name,
-            "EndpointID": endpoint.endpoint_id,
-            "IPv4Address": endpoint.ip_address,
+pub(super) fn network(world: &World, network: &Value) -> Value {
+    let on_it = world
+        .on_network(network["Id"].as_str().unwrap_or_default())
+        .map(|(container, endpoint)| {
+            let shown = json!({
+                "Name": container.name,
+                "EndpointID": endpoint["EndpointID"],
+                "IPv4Address": endpoint["IPAddress"],
+            });
+            (container.id.clone(), shown)
         });
-        (container.id.clone(), shown)
-    });
-    let mut shown = json!(network);
+    let mut shown = network.clone();
     shown["Scope"] = json!("local");
     shown["Containers"] = Value::Object(on_it.collect());
     shown

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use super::{
     container::Container,
-    deployment::Deployment,
     resolve::Project,
     service::Service,
     state::World,
@@ -15,10 +14,9 @@ use super::{
     values::{entries, fraction, labels, many, text, texts},
 };
 
-/// One container of a deployment.
+/// One container of a project.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'r> {
-    pub deployment: &'r Deployment,
     pub project: &'r Project,
     pub service: &'r Service,
     pub number: usize,
@@ -60,7 +58,7 @@ impl World {
         let mut body = json!({
             "AttachStdout": true,
             "AttachStderr": true,
-            "Image": run.service.image(&run.deployment.project),
+            "Image": run.service.image(&run.project.name),
             "Env": variables.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
             "ExposedPorts": exposed(service),
             "Cmd": texts(&service["command"]),
@@ -111,10 +109,10 @@ impl World {
         }
         for (field, key) in fields("NetworkMode:network_mode PidMode:pid IpcMode:ipc") {
             let mode = run.service.text(key);
-            host[field] = json!(mode.map(|mode| self.mode(run.deployment, &mode)));
+            host[field] = json!(mode.map(|mode| self.mode(&run.project.name, &mode)));
         }
         let sources = texts(&service["volumes_from"]).into_iter();
-        let sources = sources.map(|from| self.volumes_from(run.deployment, &from));
+        let sources = sources.map(|from| self.volumes_from(&run.project.name, &from));
         host["VolumesFrom"] = sources.collect();
         let tmpfs = texts(&service["tmpfs"]).into_iter().map(|item| {
             let (target, options) = item.split_once(':').unwrap_or((&item, ""));
@@ -141,24 +139,24 @@ impl World {
     /// The mounts of a container. The Compose programs keep its anonymous volumes, the library does not (N04).
     fn with_kept_volumes(&self, run: &Run<'_>, old: Option<&Container>) -> Vec<Value> {
         let mut mounts = mounts(run.service, run.project);
-        let image = self.image(&run.service.image(&run.deployment.project));
+        let image = self.image(&run.service.image(&run.project.name));
         let tmpfs = texts(&run.service.config["tmpfs"]);
         let is_declared = |target: &str| {
             let mut others = tmpfs.iter().filter_map(|item| item.split(':').next());
-            image.is_some_and(|image| image.config["Volumes"].get(target).is_some())
+            image.is_some_and(|image| image["Config"]["Volumes"].get(target).is_some())
                 && !others.any(|other| other == target)
         };
-        let old = old.filter(|_| !run.deployment.by_library);
+        let old = old.filter(|_| !run.project.by_library);
         for kept in old.iter().flat_map(|old| &old.mounts) {
-            let (name, target) = (json!(kept.name), &kept.target);
+            let (name, target) = (kept["Name"].clone(), &kept["Destination"]);
             let mut all = mounts.iter_mut();
             match all.find(|mount| mount["Target"] == *target) {
-                _ if kept.name.is_none() => {}
+                _ if name.is_null() => {}
                 Some(Value::Object(mount)) if mount.contains_key("VolumeOptions") => {
                     mount.shift_remove("VolumeOptions");
                     mount.insert("Source".to_owned(), name);
                 }
-                None if is_declared(target) => {
+                None if is_declared(target.as_str().unwrap_or_default()) => {
                     mounts.push(json!({ "Type": "volume", "Source": name, "Target": target }));
                 }
                 _ => {}
@@ -173,28 +171,28 @@ impl World {
         hash: String,
         old: Option<&Container>,
     ) -> BTreeMap<String, String> {
-        let (deployment, service) = (run.deployment, run.service);
+        let (project, service) = (run.project, run.service);
         let depends_on = service.depends_on().map(|(name, how)| {
             let condition = text(&how["condition"]).unwrap_or_default();
             format!("{name}:{condition}:{}", how["restart"] == true)
         });
-        let env_files = deployment.env_files.join(",");
+        let env_files = project.env_files.join(",");
         let own = [
             ("config-hash", Some(hash)),
             ("container-number", Some(run.number.to_string())),
             ("depends_on", Some(depends_on.collect::<Vec<_>>().join(","))),
             ("image", Some(self.image_of(run))),
             ("oneoff", Some("False".to_owned())),
-            ("project", Some(deployment.project.clone())),
-            ("project.config_files", Some(run.project.files.join(","))),
+            ("project", Some(project.name.clone())),
+            ("project.config_files", Some(project.files.join(","))),
             (
                 "project.environment_file",
                 Some(env_files).filter(|files| !files.is_empty()),
             ),
-            ("project.working_dir", Some(deployment.folder.clone())),
+            ("project.working_dir", Some(project.folder.clone())),
             ("replace", old.map(|old| old.id.clone())),
             ("service", Some(service.name.clone())),
-            ("version", Some(deployment.version().to_owned())),
+            ("version", Some(project.version().to_owned())),
         ];
         let own = own
             .into_iter()

@@ -1,10 +1,13 @@
 //! Stacks that a person starts with `compose up`.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::{
     body::{creates_source, mounts},
-    deployment::Deployment,
+    compose_files::ComposeFiles,
+    resolve::Project,
     settings::text,
     state::World,
 };
@@ -23,7 +26,8 @@ impl World {
         folder: &str,
         files: &[&str],
     ) -> Result<(), String> {
-        self.up(&self.by_hand(project, folder, files))
+        let project = self.by_hand(project, folder, files)?;
+        self.up(&project)
     }
 
     /// Adds the external networks and volumes that Compose files need, and returns the paths that must exist before
@@ -37,7 +41,7 @@ impl World {
         folder: &str,
         files: &[&str],
     ) -> Result<Vec<String>, String> {
-        let resolved = self.resolve(&self.by_hand(project, folder, files))?;
+        let resolved = self.by_hand(project, folder, files)?;
         let external = |section: &str| {
             let all = resolved.config[section].as_object().into_iter().flatten();
             let external = all.filter(|(_, definition)| definition["external"] == true);
@@ -60,14 +64,22 @@ impl World {
             .collect())
     }
 
-    fn by_hand(&self, project: &str, folder: &str, files: &[&str]) -> Deployment {
-        Deployment {
-            project: project.to_owned(),
-            folder: folder.to_owned(),
-            files: files.iter().copied().map(str::to_owned).collect(),
-            home: self.home.clone(),
+    fn by_hand(&self, project: &str, folder: &str, files: &[&str]) -> Result<Project, String> {
+        let files = files.iter().copied().map(str::to_owned);
+        let files = ComposeFiles {
+            project: Some(project),
+            folder,
+            files: &files.collect::<Vec<_>>(),
+            env_files: &[],
+            shell: &BTreeMap::new(),
+            interpolates: true,
+            home: &self.home,
+            read: &|path| self.read_host(path).map(str::to_owned),
+        };
+        Ok(Project {
+            by_hand: true,
             is_here: true,
-            ..Deployment::default()
-        }
+            ..Project::resolve(&files, false)?
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Containers with their mounts, ports and network attachments.
+//! Containers.
 
 use std::collections::BTreeMap;
 
@@ -40,12 +40,15 @@ pub struct Container {
     pub config: Value,
     /// `HostConfig` with the defaults of the engine.
     pub host_config: Value,
-    /// The mounts.
-    pub mounts: Vec<Mount>,
+    /// The mounts, as the engine shows them.
+    pub mounts: Vec<Value>,
+    /// The volumes that were created for its mounts, and so may be removed with it.
+    pub own_volumes: Vec<String>,
     /// The exposed ports while it is running, each with its bindings on the host, as the engine shows them.
     pub ports: Value,
-    /// Its endpoint on each network, by the network's name.
-    pub networks: BTreeMap<String, Attachment>,
+    /// Its endpoint on each network, by the network's name, as the engine shows it. `NetworkID` is the network at the last
+    /// start; empty before the first start. `EndpointID` is empty unless it is running.
+    pub networks: BTreeMap<String, Value>,
     /// The files written in its own layer, by path.
     pub files: BTreeMap<String, Vec<u8>>,
 }
@@ -77,9 +80,9 @@ impl Container {
         self.exit_code = code;
         self.finished = now;
         for attachment in self.networks.values_mut() {
-            attachment.endpoint_id.clear();
-            attachment.ip_address.clear();
-            attachment.mac_address.clear();
+            for key in ["EndpointID", "IPAddress", "MacAddress"] {
+                attachment[key] = json!("");
+            }
         }
         self.ports = json!({});
     }
@@ -136,75 +139,4 @@ fn duration(seconds: i64) -> String {
         60..3600 => format!("{} minutes", seconds / 60),
         _ => format!("{} hours", seconds / 3600),
     }
-}
-
-/// A mount of a container, as the engine shows it.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Mount {
-    /// The type of the mount.
-    #[serde(rename = "Type")]
-    pub kind: MountType,
-    /// The volume's name; `None` for other types.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Whether the name of the volume is 64 hexadecimal digits.
-    #[serde(skip)]
-    pub anonymous: bool,
-    /// Whether the volume was created for this mount, and so may be removed with the container.
-    #[serde(skip)]
-    pub own: bool,
-    /// The path on the host; empty for tmpfs.
-    pub source: String,
-    /// The path in the container.
-    #[serde(rename = "Destination")]
-    pub target: String,
-    /// Whether it is writable.
-    #[serde(rename = "RW")]
-    pub writable: bool,
-}
-
-impl Mount {
-    pub(super) fn is_volume(&self, name: &str) -> bool {
-        self.name.as_deref() == Some(name)
-    }
-}
-
-/// The types of mounts.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MountType {
-    /// A path on the host.
-    Bind,
-    /// A volume.
-    #[default]
-    Volume,
-    /// A temporary file system in memory.
-    Tmpfs,
-}
-
-/// The endpoint of a container on a network, as the engine shows it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Attachment {
-    /// The aliases: first the requested ones, then those that the engine adds.
-    pub aliases: Vec<String>,
-    /// `IPAMConfig` of the request.
-    #[serde(rename = "IPAMConfig")]
-    pub ipam: Value,
-    /// `Links` of the request.
-    pub links: Value,
-    /// `DriverOpts` of the request.
-    pub driver_opts: Value,
-    /// The ID of the network at the last start; empty before the first start.
-    #[serde(rename = "NetworkID")]
-    pub network_id: String,
-    /// 64 hexadecimal digits while the container is running; otherwise empty.
-    #[serde(rename = "EndpointID")]
-    pub endpoint_id: String,
-    /// The IPv4 address while the container is running, on a network with addresses.
-    #[serde(rename = "IPAddress")]
-    pub ip_address: String,
-    /// The MAC address of that address.
-    pub mac_address: String,
 }

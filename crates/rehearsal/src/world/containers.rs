@@ -5,20 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    container::{Attachment, Container},
+    container::Container,
     errors::Refused,
     images::tagged,
+    networks::attachment,
     settings::{self, text},
-    state::{Health, World},
+    state::World,
     values::{entries, labels, many, texts},
 };
-
-/// What happens to the anonymous volumes of a removed container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AnonymousVolumes {
-    Keep,
-    Remove,
-}
 
 /// The host name of containers that use the host's network.
 const HOST: &str = "docker-host";
@@ -31,11 +25,11 @@ impl World {
         let image = text(body, "Image");
         let missing = || Refused::new(404, format!("No such image: {}", tagged(image)));
         let image = self.image(image).ok_or_else(missing)?;
-        let image_id = image.id.clone();
+        let image_id = text(image, "Id").to_owned();
         let mut config = settings::config(body, image);
         let host_config = settings::host_config(&body["HostConfig"]);
         self.check_name(name)?;
-        let mounts = self.mounts_of(&config, &host_config)?;
+        let (mounts, own_volumes) = self.mounts_of(&config, &host_config)?;
         let id = self.new_id();
         let mode = text(&host_config, "NetworkMode").to_owned();
         if text(&config, "Hostname").is_empty() {
@@ -55,6 +49,7 @@ impl World {
             labels,
             command,
             mounts,
+            own_volumes,
             ports: json!({}),
             networks: first_network(&mode, &body["NetworkingConfig"]),
             config,
@@ -85,11 +80,8 @@ impl World {
         container.start(self.seconds());
         self.write_first(&container);
         let service = self.service_of(&container);
-        container.healthy_at = match self.health.get(&service) {
-            Some(Health::After(millis)) => Some(self.now + millis),
-            Some(Health::Never) => None,
-            None => Some(0),
-        };
+        let health = self.health.get(&service).copied();
+        container.healthy_at = health.map_or(Some(0), |after| Some(self.now + after?));
         self.happened("start", &container);
         let code = self.exits.get(&service).copied();
         if let Some(code) = code {
@@ -103,10 +95,10 @@ impl World {
         Ok(())
     }
 
-    /// Removes a container.
+    /// Removes a container, and its anonymous volumes if that is said.
     ///
     /// An anonymous volume stays if another container mounts it.
-    pub(crate) fn remove_container(&mut self, id: &str, volumes: AnonymousVolumes) {
+    pub(crate) fn remove_container(&mut self, id: &str, with_volumes: bool) {
         let Some(container) = self.containers.remove(id) else {
             return;
         };
@@ -114,19 +106,18 @@ impl World {
             self.happened("die", &container);
         }
         self.happened("destroy", &container);
-        if volumes == AnonymousVolumes::Remove {
-            let own = container.mounts.iter().filter(|mount| mount.own);
-            for name in own.filter_map(|mount| mount.name.as_deref()) {
+        if with_volumes {
+            for name in &container.own_volumes {
                 if self.users(name).next().is_none() {
-                    self.volumes.retain(|volume| volume.name != name);
+                    self.volumes.retain(|volume| volume["Name"] != *name);
                 }
             }
         }
     }
 
-    pub(super) fn remove_all(&mut self, ids: &[String], volumes: AnonymousVolumes) {
+    pub(super) fn remove_all(&mut self, ids: &[String], with_volumes: bool) {
         for id in ids {
-            self.remove_container(id, volumes);
+            self.remove_container(id, with_volumes);
         }
     }
 
@@ -187,8 +178,8 @@ impl World {
                 let first = text(binding, "HostPort").split('-').next();
                 let published = first.and_then(|first| first.parse().ok());
                 let number = published.filter(|number| *number != 0).unwrap_or_else(|| {
-                    self.next.host_port += 1;
-                    self.next.host_port - 1
+                    self.next_port += 1;
+                    self.next_port - 1
                 });
                 let addresses = match text(binding, "HostIp") {
                     "" => vec!["0.0.0.0", "::"],
@@ -206,17 +197,19 @@ impl World {
 
     /// Writes to the container's empty volumes, as its first start would.
     fn write_first(&mut self, container: &Container) {
-        for name in container.mounts.iter().filter_map(|one| one.name.as_ref()) {
-            let volume = self.volumes.iter_mut().find(|one| one.name == *name);
-            if let Some(volume) = volume.filter(|volume| volume.content.is_empty()) {
-                volume.content = format!("written by {} {}", container.name, container.short_id());
+        for mount in &container.mounts {
+            let mut all = self.volumes.iter_mut();
+            let volume = all.find(|volume| volume["Name"] == mount["Name"]);
+            if let Some(volume) = volume.filter(|volume| volume["Content"] == "") {
+                let writer = format!("written by {} {}", container.name, container.short_id());
+                volume["Content"] = json!(writer);
             }
         }
     }
 }
 
 /// The network that a container is created on.
-fn first_network(mode: &str, networking: &Value) -> BTreeMap<String, Attachment> {
+fn first_network(mode: &str, networking: &Value) -> BTreeMap<String, Value> {
     if mode.starts_with("container:") {
         return BTreeMap::new();
     }
@@ -226,6 +219,5 @@ fn first_network(mode: &str, networking: &Value) -> BTreeMap<String, Attachment>
         Some((_, endpoint)) => (of_mode, endpoint),
         None => (of_mode, &Value::Null),
     };
-    let attachment = Attachment::given(endpoint);
-    BTreeMap::from([(name.to_owned(), attachment)])
+    BTreeMap::from([(name.to_owned(), attachment(endpoint))])
 }

@@ -7,8 +7,6 @@ use serde_json::{Value, json};
 use super::{
     body::{Run, mounts},
     container::Container,
-    containers::AnonymousVolumes,
-    deployment::Deployment,
     entities::config_hash,
     errors::Refused,
     resolve::{Project, hash_of},
@@ -26,33 +24,10 @@ const MOST_REPLICAS: usize = 1000;
 /// The services with new containers, and whether they had older ones.
 type Replaced = BTreeMap<String, bool>;
 
-/// What happens to a container because of a service that it depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Follow {
-    Restart,
-    Recreate,
-}
-
-impl Run<'_> {
-    /// What happens because of the services that were replaced so far, which are started first (N05).
-    fn follows(&self, replaced: &Replaced) -> Option<Follow> {
-        let follow = self.service.depends_on().filter_map(|(name, how)| {
-            let is_recreated = *replaced.get(name)?;
-            let all_follow = !self.deployment.by_library;
-            if self.service.shares(name) || (is_recreated && all_follow) {
-                Some(Follow::Recreate)
-            } else {
-                (is_recreated && how["restart"] == true).then_some(Follow::Restart)
-            }
-        });
-        follow.max()
-    }
-}
-
 impl World {
     /// Runs `compose up -d`. A failure leaves everything created so far in place (N06).
-    pub(super) fn up(&mut self, deployment: &Deployment) -> Result<(), String> {
-        let created = self.create_all(deployment)?;
+    pub(super) fn up(&mut self, project: &Project) -> Result<(), String> {
+        let created = self.create_all(project)?;
         self.start_all(&created)
     }
 
@@ -66,49 +41,46 @@ impl World {
 
     /// The first half of `up`: creates what is missing, and recreates what changed. Returns the IDs of the containers
     /// to start.
-    pub(super) fn create_all(&mut self, deployment: &Deployment) -> Result<Vec<String>, String> {
-        let project = self.resolve(deployment)?;
+    pub(super) fn create_all(&mut self, project: &Project) -> Result<Vec<String>, String> {
         let mut services = project.services.iter();
         if let Some(service) = services.find(|one| one.replicas() > MOST_REPLICAS) {
             let name = &service.name;
             return Err(format!("{name}: too many containers for a rehearsal"));
         }
-        if !deployment.is_here {
+        if !project.is_here {
             return Ok(Vec::new());
         }
-        self.pull(deployment, &project)?;
-        self.create_shared(deployment, &project)?;
-        let prune = project.removes_orphans.or(deployment.prune);
-        if deployment.by_library && prune == Some(true) {
-            self.remove_orphans(deployment, &project);
+        self.pull(project)?;
+        self.create_shared(project)?;
+        if project.by_library && project.removes_orphans == Some(true) {
+            self.remove_orphans(project);
         }
         let mut replaced = Replaced::new();
         let mut wanted = Vec::new();
         for service in &project.services {
             for number in 1..=service.replicas() {
                 let run = Run {
-                    deployment,
-                    project: &project,
+                    project,
                     service,
                     number,
                 };
                 wanted.push(self.converge(&run, &mut replaced)?);
             }
-            self.scale_down(deployment, service);
+            self.scale_down(project, service);
         }
         Ok(wanted)
     }
 
     /// Pulls every missing image, before anything else changes (N06, N10).
-    fn pull(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
+    fn pull(&mut self, project: &Project) -> Result<(), String> {
         for service in &project.services {
-            let image = &service.image(&deployment.project);
+            let image = &service.image(&project.name);
             let is_missing = self.image(image).is_none();
             // The program builds only a missing image, the library at each deployment (N22). The context must exist where
             // Compose runs (M11).
             if service.config.get("build").is_some() {
-                if !deployment.by_hand() && (deployment.by_library || is_missing) {
-                    let folder = &deployment.folder;
+                if !project.by_hand && (project.by_library || is_missing) {
+                    let folder = &project.folder;
                     return Err(format!(
                         "unable to prepare context: path {folder:?} not found"
                     ));
@@ -126,7 +98,7 @@ impl World {
         Ok(())
     }
 
-    fn create_shared(&mut self, deployment: &Deployment, project: &Project) -> Result<(), String> {
+    fn create_shared(&mut self, project: &Project) -> Result<(), String> {
         for (key, network) in entries(&project.config["networks"]) {
             let name = project.name_of("networks", key);
             if !project.services.iter().any(|service| service.is_on(key)) {
@@ -141,13 +113,13 @@ impl World {
             }
             let mut detached = Vec::new();
             if let Some(found) = found {
-                let label = found.labels.get(&self.label("config-hash"));
-                let is_compared = deployment.by_library && !is_external;
+                let label = found["Labels"].get(self.label("config-hash"));
+                let is_compared = project.by_library && !is_external;
                 let hash = hash_of("networks", network);
                 if !is_compared || label.is_none_or(|label| *label == hash) {
                     continue;
                 }
-                detached = self.detach(deployment, project, key, name)?;
+                detached = self.detach(project, key, name)?;
             }
             let pools = many(&network["ipam"]["config"]).iter().map(pool);
             let wanted = json!({
@@ -159,7 +131,7 @@ impl World {
                 "Internal": network["internal"],
                 "Attachable": network["attachable"],
                 "EnableIPv6": network["enable_ipv6"],
-                "Labels": self.shared_labels(deployment, network, "network", key),
+                "Labels": self.shared_labels(project, network, "network", key),
             });
             self.create_network(&wanted).map_err(|error| {
                 let reason = error.message;
@@ -181,7 +153,7 @@ impl World {
                 "Name": name,
                 "Driver": volume["driver"],
                 "DriverOpts": volume["driver_opts"],
-                "Labels": self.shared_labels(deployment, volume, "volume", key),
+                "Labels": self.shared_labels(project, volume, "volume", key),
             });
             self.create_volume(&wanted);
         }
@@ -189,17 +161,11 @@ impl World {
     }
 
     /// Stops the containers on a network and removes the network (N13). Returns the IDs of the containers.
-    fn detach(
-        &mut self,
-        deployment: &Deployment,
-        project: &Project,
-        key: &str,
-        name: &str,
-    ) -> Result<Vec<String>, String> {
+    fn detach(&mut self, project: &Project, key: &str, name: &str) -> Result<Vec<String>, String> {
         let services = project.services.iter();
         let on_it = services.filter(|service| service.is_on(key));
         let names: Vec<_> = on_it.map(|service| service.name.as_str()).collect();
-        let ids = self.ids(&deployment.project, |one| {
+        let ids = self.ids(&project.name, |one| {
             let service = self.label_of(one, "service");
             one.networks.contains_key(name) && service.is_some_and(|of| names.contains(&of))
         });
@@ -215,19 +181,19 @@ impl World {
 
     fn shared_labels(
         &self,
-        deployment: &Deployment,
+        project: &Project,
         of: &Value,
         kind: &str,
         key: &str,
     ) -> BTreeMap<String, String> {
         let mut labels = labels(&of["labels"]);
         labels.insert(self.label(kind), key.to_owned());
-        if deployment.by_library {
+        if project.by_library {
             let hash = hash_of(&format!("{kind}s"), of);
             labels.insert(self.label("config-hash"), hash);
         }
-        labels.insert(self.label("project"), deployment.project.clone());
-        labels.insert(self.label("version"), deployment.version().to_owned());
+        labels.insert(self.label("project"), project.name.clone());
+        labels.insert(self.label("version"), project.version().to_owned());
         labels
     }
 
@@ -236,14 +202,21 @@ impl World {
         let config = self.hashed(run);
         let hash = config_hash(&config);
         self.configs.0.insert(hash.clone(), config);
-        let old = self.existing(run.deployment, &run.service.name, run.number);
-        let follow = run.follows(replaced);
+        let old = self.existing(&run.project.name, &run.service.name, run.number);
+        // The services that it depends on and that were replaced so far, which are started first (N05).
+        let followed = run.service.depends_on();
+        let followed = followed.filter_map(|(name, how)| Some((name, how, *replaced.get(name)?)));
+        let followed = followed.collect::<Vec<_>>();
+        let recreates = followed.iter().any(|(name, _, is_recreated)| {
+            run.service.shares(name) || (*is_recreated && !run.project.by_library)
+        });
         if let Some(old) = &old
-            && follow != Some(Follow::Recreate)
-            && !run.deployment.recreates_all
+            && !recreates
+            && !run.project.recreates_all
             && self.matches(run, &hash, old)
         {
-            if follow == Some(Follow::Restart) {
+            let mut followed = followed.iter();
+            if followed.any(|(_, how, is_recreated)| *is_recreated && how["restart"] == true) {
                 // The second half of `up` starts it.
                 self.stop_container(&old.id, STOPPED)?;
             }
@@ -258,13 +231,13 @@ impl World {
         let mut service = run.service.hashed.clone();
         for key in NAMESPACES {
             if let Some(mode) = service.get_mut(key) {
-                *mode = json!(self.mode(run.deployment, &text(mode).unwrap_or_default()));
+                *mode = json!(self.mode(&run.project.name, &text(mode).unwrap_or_default()));
             }
         }
         if let Some(Value::Array(sources)) = service.get_mut("volumes_from") {
             for source in sources {
                 *source =
-                    json!(self.volumes_from(run.deployment, &text(source).unwrap_or_default()));
+                    json!(self.volumes_from(&run.project.name, &text(source).unwrap_or_default()));
             }
         }
         service
@@ -282,38 +255,39 @@ impl World {
         let on_all = service.networks().all(|(key, _)| {
             let network = self.network(run.project.name_of("networks", key));
             let mut attachments = old.networks.values();
-            network.is_ok_and(|network| attachments.any(|on| on.network_id == network.id))
+            network.is_ok_and(|network| attachments.any(|on| on["NetworkID"] == network["Id"]))
         });
         let has_all = mounts(service, run.project).iter().all(|wanted| {
             let name = wanted["Source"].as_str().unwrap_or_default();
             let mut mounts = old.mounts.iter();
             wanted["Type"] != "volume"
                 || name.is_empty()
-                || mounts.any(|mount| wanted["Target"] == *mount.target && mount.is_volume(name))
+                || mounts
+                    .any(|mount| wanted["Target"] == mount["Destination"] && mount["Name"] == name)
         });
-        !run.deployment.by_library || !old.is_running() || (on_all && has_all)
+        !run.project.by_library || !old.is_running() || (on_all && has_all)
     }
 
     /// Removes the containers of services that the file does not define (N14). One-off containers stay while they run.
-    fn remove_orphans(&mut self, deployment: &Deployment, project: &Project) {
-        let orphans = self.ids(&deployment.project, |one| {
+    fn remove_orphans(&mut self, project: &Project) {
+        let orphans = self.ids(&project.name, |one| {
             if self.label_of(one, "oneoff") == Some("True") {
                 return !one.is_running();
             }
             let service = self.label_of(one, "service");
             service.is_none_or(|service| !project.defined.contains(service))
         });
-        self.remove_all(&orphans, AnonymousVolumes::Keep);
+        self.remove_all(&orphans, false);
     }
 
-    fn scale_down(&mut self, deployment: &Deployment, service: &Service) {
-        let over = self.ids(&deployment.project, |one| {
+    fn scale_down(&mut self, project: &Project, service: &Service) {
+        let over = self.ids(&project.name, |one| {
             let number = self.label_of(one, "container-number");
             let number = number.and_then(|number| number.parse().ok());
             self.label_of(one, "service") == Some(&service.name)
                 && number > Some(service.replicas())
         });
-        self.remove_all(&over, AnonymousVolumes::Keep);
+        self.remove_all(&over, false);
     }
 
     /// Waits for what a container depends on (M05), and starts it if it is not running (N08). Fails if it is paused.

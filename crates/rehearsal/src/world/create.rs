@@ -3,8 +3,6 @@
 use super::{
     body::{Run, endpoints},
     container::Container,
-    containers::AnonymousVolumes,
-    deployment::Deployment,
     errors::Refused,
     settings::text,
     state::World,
@@ -19,10 +17,10 @@ impl World {
         hash: String,
         old: Option<&Container>,
     ) -> Result<String, String> {
-        let (deployment, service) = (run.deployment, run.service);
+        let (project, service) = (run.project, run.service);
         let plain = || {
             // Container names are ASCII; Compose restricts project names in the same way.
-            let name = format!("{}-{}-{}", deployment.project, service.name, run.number);
+            let name = format!("{}-{}-{}", project.name, service.name, run.number);
             let plain = name.chars().filter(char::is_ascii).collect::<String>();
             plain.trim_start_matches('-').to_owned()
         };
@@ -33,7 +31,7 @@ impl World {
         };
         let body = self.body(run, hash, &name, old);
         let long = many(&body["HostConfig"]["Mounts"]).iter();
-        for mount in long.filter(|mount| deployment.by_hand() && mount["Type"] == "bind") {
+        for mount in long.filter(|mount| project.by_hand && mount["Type"] == "bind") {
             if !self.has_path(text(mount, "Source")) {
                 self.add_directory(text(mount, "Source"));
             }
@@ -47,7 +45,7 @@ impl World {
             self.connect(&network, &id, &endpoint).map_err(failed)?;
         }
         if let Some(old) = old {
-            self.remove_container(&old.id, AnonymousVolumes::Keep);
+            self.remove_container(&old.id, false);
             self.check_name(&name).map_err(failed)?;
             name.clone_into(&mut self.find_mut(&id).map_err(failed)?.name);
         }
@@ -56,12 +54,12 @@ impl World {
 
     pub(super) fn existing(
         &self,
-        deployment: &Deployment,
+        project: &str,
         service: &str,
         number: usize,
     ) -> Option<Container> {
         let number = number.to_string();
-        let mut containers = self.project(&deployment.project).into_iter();
+        let mut containers = self.project(project).into_iter();
         let found = containers.find(|container| {
             self.label_of(container, "service") == Some(service)
                 && self.label_of(container, "container-number") == Some(&number)
@@ -70,27 +68,27 @@ impl World {
     }
 
     /// Converts `service:a` to the engine's form, `container:<id>`.
-    pub(super) fn mode(&self, deployment: &Deployment, mode: &str) -> String {
+    pub(super) fn mode(&self, project: &str, mode: &str) -> String {
         let service = mode.strip_prefix("service:");
-        match service.and_then(|of| self.existing(deployment, of, 1)) {
+        match service.and_then(|of| self.existing(project, of, 1)) {
             Some(container) => format!("container:{}", container.id),
             None => mode.to_owned(),
         }
     }
 
     /// Converts a service to the engine's form, `<id>`. Compose 2.26 drops a mode such as `:ro`.
-    pub(super) fn volumes_from(&self, deployment: &Deployment, from: &str) -> String {
+    pub(super) fn volumes_from(&self, project: &str, from: &str) -> String {
         if let Some(container) = from.strip_prefix("container:") {
             return container.to_owned();
         }
         let service = from.split(':').next().unwrap_or_default();
-        self.existing(deployment, service, 1)
+        self.existing(project, service, 1)
             .map_or_else(|| service.to_owned(), |container| container.id)
     }
 
     /// The ID of a service's image; empty if the image is missing.
     pub(super) fn image_of(&self, run: &Run<'_>) -> String {
-        let image = self.image(&run.service.image(&run.deployment.project));
-        image.map_or_else(String::new, |image| image.id.clone())
+        let image = self.image(&run.service.image(&run.project.name));
+        image.map_or_else(String::new, |image| text(image, "Id").to_owned())
     }
 }

@@ -1,8 +1,5 @@
-//! Environments, engines, API keys, images, volumes, networks and host paths.
+//! Environments, engines and API keys.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::Serialize;
 use serde_json::Value;
 
 /// A Portainer environment.
@@ -54,84 +51,18 @@ pub struct ApiKey {
     pub(crate) secret: String,
     /// The name of its user.
     pub user: String,
-    /// The role of its user.
-    pub role: Role,
-}
-
-/// The role of a Portainer user, with its number in Portainer's JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// May do everything.
-    Administrator = 1,
-    /// Sees a filtered list of stacks.
-    Standard = 2,
+    /// Whether its user is an administrator, who may do everything. Others see a filtered list of stacks.
+    pub is_admin: bool,
 }
 
 impl ApiKey {
-    pub(super) fn new(secret: &str, user: &str, role: Role) -> Self {
+    pub(super) fn new(secret: &str, user: &str, is_admin: bool) -> Self {
         Self {
             secret: secret.to_owned(),
             user: user.to_owned(),
-            role,
+            is_admin,
         }
     }
-}
-
-/// An image on the host, as the engine inspects it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Image {
-    /// `sha256:` and 64 hexadecimal digits.
-    pub id: String,
-    /// The names with their tags.
-    #[serde(rename = "RepoTags")]
-    pub tags: BTreeSet<String>,
-    /// The defaults for containers.
-    pub config: Value,
-}
-
-/// A volume, as the engine inspects it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Volume {
-    /// The name; 64 hexadecimal digits if the volume is anonymous.
-    pub name: String,
-    /// The path of its data on the host.
-    pub mountpoint: String,
-    /// `local`, …
-    pub driver: String,
-    /// The driver's options.
-    pub options: BTreeMap<String, String>,
-    /// All labels.
-    pub labels: BTreeMap<String, String>,
-    /// Represents the data: the container that wrote first, so that a test sees whether data survived.
-    pub content: String,
-}
-
-/// A network, as the engine inspects it, without its containers.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Network {
-    /// 64 hexadecimal digits.
-    pub id: String,
-    /// The name.
-    pub name: String,
-    /// `bridge`, …
-    pub driver: String,
-    /// The driver's options.
-    pub options: BTreeMap<String, String>,
-    /// The address pools.
-    #[serde(rename = "IPAM")]
-    pub ipam: Value,
-    /// Whether the network has no external access.
-    pub internal: bool,
-    /// Whether containers outside of a service can join it.
-    pub attachable: bool,
-    /// Whether it has IPv6 addresses.
-    #[serde(rename = "EnableIPv6")]
-    pub ipv6: bool,
-    /// All labels.
-    pub labels: BTreeMap<String, String>,
 }
 
 /// The networks that every engine has.

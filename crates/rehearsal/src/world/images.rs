@@ -1,13 +1,8 @@
 //! The images on the host.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
-use super::{
-    entities::{Image, fingerprint},
-    state::World,
-};
+use super::{entities::fingerprint, settings::text, state::World, values::texts};
 
 /// The environment of every simulated image.
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -16,7 +11,7 @@ impl World {
     /// Adds an image to the host, as if it was pulled, and returns its ID.
     pub fn add_image(&mut self, name: &str) -> String {
         if let Some(image) = self.image(name) {
-            return image.id.clone();
+            return text(image, "Id").to_owned();
         }
         let id = format!("sha256:{}", fingerprint(&format!("image {name}")));
         let last = name.rsplit('/').next().unwrap_or_default();
@@ -25,20 +20,20 @@ impl World {
             let entries = targets.iter().map(|target| (target.clone(), json!({})));
             entries.collect::<Value>()
         });
-        let image = Image {
-            id: id.clone(),
-            tags: BTreeSet::from([tagged(name)]),
-            config: json!({ "Env": [PATH], "Cmd": ["sh"], "Entrypoint": null, "Volumes": volumes, "Labels": null }),
-        };
+        let image = json!({
+            "Id": id,
+            "RepoTags": [tagged(name)],
+            "Config": { "Env": [PATH], "Cmd": ["sh"], "Entrypoint": null, "Volumes": volumes, "Labels": null },
+        });
         self.images.insert(id.clone(), image);
         id
     }
 
     /// An image by name or ID.
-    pub(crate) fn image(&self, name: &str) -> Option<&Image> {
+    pub(crate) fn image(&self, name: &str) -> Option<&Value> {
         let tag = tagged(name);
         let mut all = self.images.values();
-        all.find(|image| image.id == name || image.tags.contains(&tag))
+        all.find(|image| image["Id"] == name || texts(&image["RepoTags"]).contains(&tag))
     }
 }
 

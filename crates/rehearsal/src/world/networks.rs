@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    container::{Attachment, Container},
-    entities::{Network, PREDEFINED, fingerprint},
+    container::Container,
+    entities::{PREDEFINED, fingerprint},
     errors::Refused,
     settings::text,
     state::World,
@@ -19,21 +19,16 @@ impl World {
                 "bridge" => json!([{ "Subnet": "172.17.0.0/16", "Gateway": "172.17.0.1" }]),
                 _ => json!([]),
             };
-            let id = self.new_id();
-            self.networks.push(Network {
-                id,
-                name: name.to_owned(),
-                driver: if name == "none" { "null" } else { name }.to_owned(),
-                ipam: json!({ "Driver": "default", "Options": null, "Config": pools }),
-                ..Network::default()
-            });
+            let given =
+                json!({ "Name": name, "Driver": if name == "none" { "null" } else { name } });
+            self.add_network(&given, pools);
         }
     }
 
     /// A network by ID or name.
-    pub(crate) fn network(&self, name: &str) -> Result<&Network, Refused> {
-        let by_id = self.networks.iter().find(|one| one.id == name);
-        let found = by_id.or_else(|| self.networks.iter().find(|one| one.name == name));
+    pub(crate) fn network(&self, name: &str) -> Result<&Value, Refused> {
+        let find = |key: &str| self.networks.iter().find(|network| network[key] == name);
+        let found = find("Id").or_else(|| find("Name"));
         found.ok_or_else(|| Refused::new(404, format!("network {name} not found")))
     }
 
@@ -41,56 +36,59 @@ impl World {
     pub(crate) fn create_network(&mut self, given: &Value) -> Result<String, Refused> {
         let name = text(given, "Name");
         // Without `CheckDuplicate` a second network gets the same name.
-        if given["CheckDuplicate"] == true && self.networks.iter().any(|one| one.name == name) {
+        if given["CheckDuplicate"] == true
+            && self.networks.iter().any(|network| network["Name"] == name)
+        {
             let text = format!("network with name {name} already exists");
             return Err(Refused::new(409, text));
         }
-        let driver = match text(given, "Driver") {
-            "" => "bridge",
-            driver => driver,
-        };
         let pools = match &given["IPAM"]["Config"] {
             given if given[0]["Subnet"].is_string() => given.clone(),
             _ => self.free_pool(),
         };
+        Ok(self.add_network(given, pools))
+    }
+
+    fn add_network(&mut self, given: &Value, pools: Value) -> String {
         let id = self.new_id();
-        self.networks.push(Network {
-            id: id.clone(),
-            name: name.to_owned(),
-            driver: driver.to_owned(),
-            options: labels(&given["Options"]),
-            ipam: json!({
+        let driver = Some(text(given, "Driver")).filter(|driver| !driver.is_empty());
+        self.networks.push(json!({
+            "Id": id,
+            "Name": given["Name"],
+            "Driver": driver.unwrap_or("bridge"),
+            "Options": labels(&given["Options"]),
+            "IPAM": {
                 "Driver": given["IPAM"]["Driver"].as_str().unwrap_or("default"),
                 "Options": given["IPAM"]["Options"],
                 "Config": pools,
-            }),
-            internal: given["Internal"] == true,
-            attachable: given["Attachable"] == true,
-            ipv6: given["EnableIPv6"] == true,
-            labels: labels(&given["Labels"]),
-        });
-        Ok(id)
+            },
+            "Internal": given["Internal"] == true,
+            "Attachable": given["Attachable"] == true,
+            "EnableIPv6": given["EnableIPv6"] == true,
+            "Labels": labels(&given["Labels"]),
+        }));
+        id
     }
 
     /// Removes a network without running containers.
     pub(crate) fn remove_network(&mut self, name: &str) -> Result<(), Refused> {
         let network = self.network(name)?;
-        let (id, name) = (network.id.clone(), &network.name);
+        let (id, name) = (text(network, "Id").to_owned(), text(network, "Name"));
         if self.on_network(&id).next().is_some() {
             let text = format!(
                 "error while removing network: network {name} id {id} has active endpoints"
             );
             return Err(Refused::new(403, text));
         }
-        self.networks.retain(|one| one.id != id);
+        self.networks.retain(|network| network["Id"] != id);
         Ok(())
     }
 
     /// The running containers on a network, with their endpoints.
-    pub(crate) fn on_network(&self, id: &str) -> impl Iterator<Item = (&Container, &Attachment)> {
+    pub(crate) fn on_network(&self, id: &str) -> impl Iterator<Item = (&Container, &Value)> {
         self.containers.values().filter_map(move |container| {
             let mut all = container.networks.values();
-            let found = all.find(|one| one.network_id == id && !one.endpoint_id.is_empty())?;
+            let found = all.find(|one| one["NetworkID"] == id && one["EndpointID"] != "")?;
             Some((container, found))
         })
     }
@@ -104,12 +102,13 @@ impl World {
     ) -> Result<(), Refused> {
         let network = self.network(network)?;
         let mut container = self.find(container)?.clone();
-        let mut attachment = Attachment::given(given);
-        attachment.complete(network, &container);
+        let mut attachment = attachment(given);
+        complete(&mut attachment, network, &container);
         if container.is_running() {
             self.join(&container, network, &mut attachment);
         }
-        container.networks.insert(network.name.clone(), attachment);
+        let name = text(network, "Name").to_owned();
+        container.networks.insert(name, attachment);
         self.containers.insert(container.id.clone(), container);
         Ok(())
     }
@@ -128,26 +127,31 @@ impl World {
         let mut networks = std::mem::take(&mut container.networks);
         for (name, attachment) in &mut networks {
             // By ID if known: a recreated network with the same name is a different network.
-            let network = match attachment.network_id.as_str() {
+            let network = match text(attachment, "NetworkID") {
                 id if !id.is_empty() && !PREDEFINED.contains(&name.as_str()) => self.network(id)?,
                 _ => self.network(name)?,
             };
-            attachment.complete(network, container);
+            complete(attachment, network, container);
             self.join(container, network, attachment);
         }
         container.networks = networks;
         Ok(())
     }
 
-    fn join(&self, container: &Container, network: &Network, attachment: &mut Attachment) {
-        attachment.ip_address = text(&attachment.ipam, "IPv4Address").to_owned();
-        let own = text(&container.config, "MacAddress");
-        let is_first = container.host_config["NetworkMode"] == network.name;
-        let own = if is_first { own } else { "" };
-        own.clone_into(&mut attachment.mac_address);
-        let endpoint = format!("endpoint {} {} {}", container.id, network.id, self.now);
-        attachment.endpoint_id = fingerprint(&endpoint);
-        attachment.network_id.clone_from(&network.id);
+    fn join(&self, container: &Container, network: &Value, attachment: &mut Value) {
+        let is_first = container.host_config["NetworkMode"] == network["Name"];
+        let own = Some(text(&container.config, "MacAddress")).filter(|_| is_first);
+        let endpoint = format!(
+            "endpoint {} {} {}",
+            container.id,
+            text(network, "Id"),
+            self.now
+        );
+        let address = text(&attachment["IPAMConfig"], "IPv4Address").to_owned();
+        attachment["NetworkID"] = network["Id"].clone();
+        attachment["EndpointID"] = json!(fingerprint(&endpoint));
+        attachment["IPAddress"] = json!(address);
+        attachment["MacAddress"] = json!(own.unwrap_or_default());
     }
 
     /// The pool of a network whose request has none, as the engine chooses it: one that no other network has.
@@ -155,7 +159,7 @@ impl World {
         let used = |base: &String| {
             let subnet = format!("{base}.0/16");
             let mut networks = self.networks.iter();
-            networks.any(|network| network.ipam["Config"][0]["Subnet"] == subnet)
+            networks.any(|network| network["IPAM"]["Config"][0]["Subnet"] == subnet)
         };
         let mut all = (18..=255).map(|second| format!("172.{second}.0"));
         let base = all.find(|base| !used(base)).unwrap_or_default();
@@ -163,29 +167,31 @@ impl World {
     }
 }
 
-impl Attachment {
-    /// Reads an `EndpointConfig`.
-    pub(super) fn given(given: &Value) -> Self {
-        Self {
-            aliases: texts(&given["Aliases"]),
-            ipam: given["IPAMConfig"].clone(),
-            links: given["Links"].clone(),
-            driver_opts: given["DriverOpts"].clone(),
-            ..Self::default()
-        }
-    }
+/// The endpoint of a container on a network, of an `EndpointConfig`.
+pub(super) fn attachment(given: &Value) -> Value {
+    json!({
+        "Aliases": texts(&given["Aliases"]),
+        "IPAMConfig": given["IPAMConfig"],
+        "Links": given["Links"],
+        "DriverOpts": given["DriverOpts"],
+        "NetworkID": "",
+        "EndpointID": "",
+        "IPAddress": "",
+        "MacAddress": "",
+    })
+}
 
-    /// Adds the aliases of the engine: the short ID and the host name.
-    fn complete(&mut self, network: &Network, container: &Container) {
-        if PREDEFINED.contains(&network.name.as_str()) {
-            return;
-        }
-        let host = text(&container.config, "Hostname");
-        for alias in [container.short_id(), host] {
-            let known = self.aliases.iter().any(|one| one == alias);
-            if !known && !alias.is_empty() && alias != container.name {
-                self.aliases.push(alias.to_owned());
-            }
+/// Adds the aliases of the engine: the short ID and the host name.
+fn complete(attachment: &mut Value, network: &Value, container: &Container) {
+    if PREDEFINED.contains(&text(network, "Name")) {
+        return;
+    }
+    let mut aliases = texts(&attachment["Aliases"]);
+    for alias in [container.short_id(), text(&container.config, "Hostname")] {
+        let is_known = aliases.iter().any(|known| known == alias);
+        if !is_known && !alias.is_empty() && alias != container.name {
+            aliases.push(alias.to_owned());
         }
     }
+    attachment["Aliases"] = json!(aliases);
 }

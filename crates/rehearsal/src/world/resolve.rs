@@ -16,13 +16,31 @@ use super::{
 /// The sections of what services share.
 const SECTIONS: [&str; 4] = ["networks", "volumes", "secrets", "configs"];
 
-/// A resolved project.
+/// The version of the Compose program, which also starts stacks by hand.
+pub const COMPOSE_VERSION: &str = "2.26.1";
+/// The version of the library in the newer Portainer. The two differ in how they hash a service and when they recreate a
+/// container (N04, N05).
+const LIBRARY: &str = "2.40.3";
+
+/// A resolved project, and how it is deployed.
+#[derive(Default)]
 pub(super) struct Project {
+    pub name: String,
+    pub folder: String,
+    pub env_files: Vec<String>,
+    /// Whether a person runs Compose on the host.
+    pub by_hand: bool,
+    /// Whether the library of the newer Portainer runs it.
+    pub by_library: bool,
+    /// Whether every container is recreated, and not only those that changed.
+    pub recreates_all: bool,
+    /// Whether it is for the engine of this host. The containers of others are not simulated.
+    pub is_here: bool,
     /// The enabled services, dependencies first.
     pub services: Vec<Service>,
     /// The names of all services.
     pub defined: BTreeSet<String>,
-    /// Whether the variables tell the library to remove orphans (N14).
+    /// Whether the variables tell the library to remove orphans (N14), or else a request does (N19).
     pub removes_orphans: Option<bool>,
     /// The paths of the Compose files.
     pub files: Vec<String>,
@@ -111,6 +129,10 @@ impl Project {
             return Err(format!("{name} must be an integer (found: {limit:?})"));
         }
         Ok(Self {
+            name: text(&config["name"]).unwrap_or_default(),
+            folder: files.folder.to_owned(),
+            env_files: files.env_files.to_vec(),
+            by_library,
             services: ordered(services)?,
             defined: entries(&root["services"])
                 .map(|(name, _)| name.clone())
@@ -121,7 +143,17 @@ impl Project {
             },
             files: paths,
             config,
+            ..Self::default()
         })
+    }
+
+    /// The value of the label `version`.
+    pub fn version(&self) -> &str {
+        if self.by_library {
+            LIBRARY
+        } else {
+            COMPOSE_VERSION
+        }
     }
 
     /// The name on the engine of a network or a volume.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{entities::Image, values::texts};
+use super::values::texts;
 
 /// A string field; empty if it is missing.
 pub(super) fn text<'v>(of: &'v Value, key: &str) -> &'v str {
@@ -31,7 +31,7 @@ fn filled_in(mut defaults: Value, given: &Value) -> Value {
 
 /// `Config` of a create request as the engine stores it: all fields, with the defaults of the image. Includes `Env` and
 /// `Labels`.
-pub(super) fn config(body: &Value, image: &Image) -> Value {
+pub(super) fn config(body: &Value, image: &Value) -> Value {
     let defaults = json!({
         "Hostname": "", "Domainname": "", "User": "",
         "AttachStdin": false, "AttachStdout": false, "AttachStderr": false,
@@ -43,7 +43,7 @@ pub(super) fn config(body: &Value, image: &Image) -> Value {
     if let Some(fields) = config.as_object_mut() {
         fields.retain(|key, _| !matches!(key.as_str(), "HostConfig" | "NetworkingConfig"));
     }
-    let own = &image.config;
+    let own = &image["Config"];
     for key in ["User", "WorkingDir", "StopSignal", "Healthcheck"] {
         if !config.get(key).is_some_and(is_filled) && own.get(key).is_some_and(is_filled) {
             config[key] = own[key].clone();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     clock::clock,
-    entities::{ApiKey, Endpoint, Engine, Role},
-    state::{Counters, World},
+    entities::{ApiKey, Endpoint, Engine},
+    state::World,
 };
 
 /// The `VOLUME`s of well-known images.
@@ -36,18 +36,15 @@ impl World {
         let mut world = Self {
             tool: "docker".to_owned(),
             endpoints: BTreeMap::from([(1, local)]),
-            keys: vec![ApiKey::new(secret, "admin", Role::Administrator)],
+            keys: vec![ApiKey::new(secret, "admin", true)],
             engine,
             image_volumes,
             volume_folder: "/var/lib/docker/volumes".to_owned(),
             deploy_polls: 2,
             home: "/home/operator".to_owned(),
             now: clock(),
-            next: Counters {
-                record: 1,
-                object: 1,
-                host_port: 32_768,
-            },
+            next_record: 1,
+            next_port: 32_768,
             ..Self::default()
         };
         world.add_predefined_networks();
@@ -63,7 +60,7 @@ impl World {
 
     /// Adds the API key of a standard user, who sees only public stacks and their own.
     pub fn add_user(&mut self, secret: &str, name: &str) {
-        self.keys.push(ApiKey::new(secret, name, Role::Standard));
+        self.keys.push(ApiKey::new(secret, name, false));
     }
 
     /// Adds a directory and files in it. Starts nothing.

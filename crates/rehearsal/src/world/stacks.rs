@@ -1,14 +1,16 @@
 //! What Portainer does with its stacks.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{
+    compose_files::ComposeFiles,
     container::Container,
-    containers::AnonymousVolumes,
-    deployment::Deployment,
-    entities::{ApiKey, Role},
+    entities::ApiKey,
     errors::Refused,
     record::{Files, Kind, Record, ResourceControl, Status, Work},
+    resolve::Project,
     state::{Era, World},
 };
 
@@ -36,7 +38,7 @@ impl World {
                 endpoint,
             ));
         };
-        if environment.restricted && user.role != Role::Administrator {
+        if environment.restricted && !user.is_admin {
             let message = "Permission denied to access environment";
             let details = "Access denied to environment";
             return Err(Refused::with_details(403, message, details));
@@ -48,7 +50,7 @@ impl World {
     pub fn check_stacks(&self, endpoint: u64, user: &ApiKey, action: &str) -> Result<(), Refused> {
         let environment = self.endpoints.get(&endpoint);
         let forbidden = environment.is_some_and(|one| one.forbids_stacks);
-        if forbidden && user.role != Role::Administrator {
+        if forbidden && !user.is_admin {
             let message = format!("{action} is disabled for non-admin users");
             return Err(Refused::same(403, &message));
         }
@@ -119,8 +121,10 @@ impl World {
         } else if self.era == Era::Async {
             self.store_deploying(work, Some(self.deploy_polls));
             return Ok(*id);
-        } else if let Err(reason) = self.up(&self.deployment_of(&work.record)) {
-            return Err(self.undo(work, &reason));
+        } else {
+            let project = self.project_of(&work.record);
+            let outcome = project.and_then(|project| self.up(&project));
+            outcome.map_err(|reason| self.undo(work, &reason))?;
         }
         self.complete(work)
     }
@@ -244,13 +248,13 @@ impl World {
         if record.was_in_error {
             self.down_in(record.endpoint, &record.name);
         }
-        self.create_all(&self.deployment_of(record))
+        self.create_all(&self.project_of(record)?)
     }
 
     /// The deployment of a stack: its directory contains only the Compose file and `stack.env` (M07, M11), or a clone. There,
     /// `stack.env` lies at the root, after the `.env` next to the Compose file, which Compose reads itself if there are no
     /// variables.
-    pub(super) fn deployment_of(&self, record: &Record) -> Deployment {
+    fn project_of(&self, record: &Record) -> Result<Project, String> {
         let at = |name: &str| format!("/data/compose/{}/{name}", record.id);
         let files = record.entries.iter().map(|name| at(name));
         let files = files.collect::<Vec<_>>();
@@ -270,18 +274,25 @@ impl World {
             there.insert(at("stack.env"), own.into_iter().chain(lines).collect());
         }
         there.insert(files[0].clone(), record.text.clone());
-        Deployment {
-            project: record.name.clone(),
-            folder: folder.to_owned(),
-            files,
-            env_files,
-            home: "/root".to_owned(),
-            there: Some(there),
-            by_library: self.era != Era::Sync,
+        let resolved = Project::resolve(
+            &ComposeFiles {
+                project: Some(&record.name),
+                folder,
+                files: &files,
+                env_files: &env_files,
+                shell: &BTreeMap::new(),
+                interpolates: true,
+                home: "/root",
+                read: &|path| there.get(path).cloned(),
+            },
+            self.era != Era::Sync,
+        )?;
+        Ok(Project {
+            removes_orphans: resolved.removes_orphans.or(record.prune),
             recreates_all: record.recreates,
-            prune: record.prune,
             is_here: self.is_here(record.endpoint),
-        }
+            ..resolved
+        })
     }
 
     /// Runs `compose down`: removes containers and networks, keeps volumes (M04).
@@ -289,7 +300,7 @@ impl World {
         self.remove_containers(project);
         let label = self.label("project");
         self.networks
-            .retain(|network| network.labels.get(&label).is_none_or(|of| of != project));
+            .retain(|network| network["Labels"][&label] != project);
     }
 
     /// Runs `compose down` in an environment.
@@ -304,14 +315,14 @@ impl World {
         // `down` stops it, and the engine removes what ran with `--rm`.
         let with_volumes =
             |one: &Container| one.is_running() && one.host_config["AutoRemove"] == true;
-        self.remove_all(&self.ids(project, with_volumes), AnonymousVolumes::Remove);
-        self.remove_all(&self.ids(project, |_| true), AnonymousVolumes::Keep);
+        self.remove_all(&self.ids(project, with_volumes), true);
+        self.remove_all(&self.ids(project, |_| true), false);
     }
 
     /// A stack with a new ID, without text and variables.
     fn new_record(&mut self, name: &str, endpoint: u64, user: &str) -> Record {
-        let id = self.next.record;
-        self.next.record += 1;
+        let id = self.next_record;
+        self.next_record += 1;
         Record {
             id,
             name: name.to_owned(),
@@ -333,11 +344,11 @@ impl World {
         let known = |name: &str| self.teams.iter().position(|one| one == name.trim());
         let teams = names.split(',').filter_map(known);
         let control = ResourceControl {
-            id: self.next.record,
+            id: self.next_record,
             teams: teams.map(|at| at as u64 + 1).collect(),
             ..ResourceControl::default()
         };
-        self.next.record += 1;
+        self.next_record += 1;
         Some(control)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     container::Container,
-    entities::{ApiKey, Endpoint, Engine, Image, Network, Role, Volume, fingerprint},
+    entities::{ApiKey, Endpoint, Engine, fingerprint},
     errors::Refused,
     record::{Record, ResourceControl},
 };
@@ -21,15 +21,6 @@ pub enum Era {
     Library,
     /// 2.41 and later: uses the Compose library and responds immediately (N01–N14).
     Async,
-}
-
-/// When a container with a health check becomes healthy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    /// So many milliseconds after its start.
-    After(i64),
-    /// Never: it is unhealthy.
-    Never,
 }
 
 /// The configurations of services that were deployed, by their hashes. They are remembered, and no part of the state: all are
@@ -65,22 +56,24 @@ pub struct World {
     pub engine: Engine,
     /// The containers of this host's engine, by ID.
     pub containers: BTreeMap<String, Container>,
-    /// The volumes of this host's engine.
-    pub volumes: Vec<Volume>,
-    /// The networks of this host's engine.
-    pub networks: Vec<Network>,
+    /// The volumes of this host's engine, as it inspects them. `Content` represents the data: the container that wrote first, so
+    /// that a test sees whether data survived.
+    pub volumes: Vec<Value>,
+    /// The networks of this host's engine, as it inspects them, without their containers.
+    pub networks: Vec<Value>,
     /// The paths that exist on the host, and the text of each that is a file. A bind mount needs one of them.
     pub host: BTreeMap<String, Option<String>>,
-    /// The images on the host, by ID.
-    pub images: BTreeMap<String, Image>,
+    /// The images on the host, by ID, as the engine inspects them.
+    pub images: BTreeMap<String, Value>,
     /// Images that no registry serves.
     pub unpullable: BTreeSet<String>,
     /// The `VOLUME`s of images, by the image's name without tag and registry.
     pub image_volumes: BTreeMap<String, Vec<String>>,
     /// Exit codes of services that exit immediately, by `project/service`.
     pub exits: BTreeMap<String, i64>,
-    /// When services become healthy, by `project/service`. Without an entry: as soon as they run.
-    pub health: BTreeMap<String, Health>,
+    /// After how many milliseconds services become healthy, by `project/service`; `None` is never. Without an entry: as soon as
+    /// they run.
+    pub health: BTreeMap<String, Option<i64>>,
     /// The configurations of services by their hashes.
     pub configs: Configs,
     /// The directory of the engine's volumes. Nothing is written to it.
@@ -99,21 +92,16 @@ pub struct World {
     pub processes: Vec<String>,
     /// What happened to containers, as the engine reports it, the oldest first.
     pub events: Vec<Value>,
-    pub(super) next: Counters,
-}
-
-/// The next number of each sequence.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Counters {
-    pub record: u64,
-    pub object: u64,
-    pub host_port: u16,
+    /// The next numbers of stacks and access rights, of ports, and of other objects.
+    pub(super) next_record: u64,
+    pub(super) next_port: u16,
+    pub(super) next_object: u64,
 }
 
 impl World {
     /// The API key of the first administrator.
     pub(crate) fn admin_key(&self) -> &str {
-        let admin = self.keys.iter().find(|key| key.role == Role::Administrator);
+        let admin = self.keys.iter().find(|key| key.is_admin);
         admin.map_or("", |key| &key.secret)
     }
 
@@ -171,20 +159,20 @@ impl World {
     }
 
     /// A volume by name.
-    pub fn volume(&self, name: &str) -> Option<&Volume> {
-        self.volumes.iter().find(|volume| volume.name == name)
+    pub fn volume(&self, name: &str) -> Option<&Value> {
+        self.volumes.iter().find(|volume| volume["Name"] == name)
     }
 
     /// The containers that mount a volume.
     pub(super) fn users(&self, volume: &str) -> impl Iterator<Item = &Container> {
-        let mounts_it = |one: &&Container| one.mounts.iter().any(|mount| mount.is_volume(volume));
-        self.containers.values().filter(mounts_it)
+        let mounts_it = move |mount: &Value| mount["Name"] == volume;
+        let all = self.containers.values();
+        all.filter(move |container| container.mounts.iter().any(mounts_it))
     }
 
     /// The next object's ID: 64 hexadecimal digits, the same in every run.
     pub(super) fn new_id(&mut self) -> String {
-        let number = self.next.object;
-        self.next.object += 1;
-        fingerprint(&format!("object {number}"))
+        self.next_object += 1;
+        fingerprint(&format!("object {}", self.next_object))
     }
 }
