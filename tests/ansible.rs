@@ -69,7 +69,7 @@ impl Hosts {
             let arguments = ["info", "--format", "{{.ID}}"];
             endpoint.engine = docker_in(&folder, *number, &arguments);
         }
-        world.engine.id.clone_from(&world.endpoints[&1].engine);
+        world.engine.clone_from(&world.endpoints[&1].engine);
         let stacks = own.path().join("stacks");
         fs::create_dir(&stacks).unwrap();
         let script = format!(

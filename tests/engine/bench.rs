@@ -75,9 +75,9 @@ impl Stack {
         static ENGINE: LazyLock<String> = LazyLock::new(|| docker(&["info", "-f", "{{.ID}}"]));
         let mut world = World::new(KEY);
         // The environment has the ID of this host's engine (B03).
-        world.engine.id.clone_from(&ENGINE);
+        world.engine.clone_from(&ENGINE);
         for endpoint in world.endpoints.values_mut() {
-            endpoint.engine.clone_from(&world.engine.id);
+            endpoint.engine.clone_from(&world.engine);
         }
         let options = Options {
             program: portainer.as_ref().map(Portainer::program),

@@ -11,10 +11,8 @@ const LABELED: &str = "services:\n  a:\n    image: x\n    labels:\n      io.port
 /// A stack that was started by hand, two teams, and the user ann.
 fn started() -> Bench {
     let bench = Bench::new();
-    bench.world(|world| {
-        world.add_user("ptr_ann", "ann");
-        world.teams = vec!["ops".to_owned(), "dev".to_owned()];
-    });
+    bench.world(|world| world.add_user("ptr_ann", "ann"));
+    bench.access(|access| access.teams = vec!["ops".to_owned(), "dev".to_owned()]);
     bench.started("web", LABELED, None);
     bench
 }
@@ -27,8 +25,9 @@ fn of_stack(bench: &Bench) -> (Vec<u64>, Vec<u64>) {
 
 /// The teams of each container with rights of its own.
 fn of_containers(bench: &Bench) -> Vec<(String, Vec<u64>)> {
+    let controls = bench.access(|access| access.controls.clone());
     bench.world(|world| {
-        let own = world.controls.iter();
+        let own = controls.iter();
         let own = own.filter_map(|(id, one)| Some((world.containers.get(id)?, one)));
         own.map(|(container, one)| (container.name.clone(), one.teams.clone()))
             .collect()
@@ -43,7 +42,7 @@ fn give(bench: &Bench, container: &str, teams: &[u64]) {
         teams: teams.to_vec(),
         ..ResourceControl::default()
     };
-    bench.world(|world| world.controls.insert(id, control));
+    bench.access(|access| access.controls.insert(id, control));
 }
 
 #[test]
@@ -64,7 +63,7 @@ Next: stacklift adopt web
 "
     );
     assert!(
-        bench.world(|world| world.controls.is_empty()),
+        bench.access(|access| access.controls.is_empty()),
         "a plan stores nothing"
     );
     bench.run("adopt web").code(0).hides("\n  access");

@@ -98,7 +98,11 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
     };
     let change_container = |bench: &Bench| bench.change_container("web-b-1", |one| one.exit(1, 0));
     let remove_image = |bench: &Bench| {
-        bench.world(|world| world.images.retain(|_, image| !image.tags.contains("y:1")));
+        bench.world(|world| {
+            world
+                .images
+                .retain(|_, image| image["RepoTags"][0] != "y:1")
+        });
     };
     for (change, changed) in [
         (&change_file as &dyn Fn(&Bench), "error: the files"),

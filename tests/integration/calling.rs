@@ -188,7 +188,7 @@ fn c09_flag_before_environment_before_file() {
         for id in 2..=4 {
             // Environments of this host's engine, which B03 allows.
             world.add_endpoint(id, "more");
-            let engine = world.engine.id.clone();
+            let engine = world.engine.clone();
             world.endpoints.get_mut(&id).expect("it").engine = engine;
         }
     });

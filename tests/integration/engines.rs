@@ -9,9 +9,9 @@ use testbed::Call;
 fn speaking(oldest: &str, newest: &str) -> Bench {
     let bench = Bench::web(PLAIN);
     bench.record("web", 1);
-    bench.world(|world| {
-        oldest.clone_into(&mut world.engine.min_api);
-        newest.clone_into(&mut world.engine.api);
+    bench.engine_api(|api| {
+        oldest.clone_into(&mut api.oldest);
+        newest.clone_into(&mut api.newest);
     });
     bench
 }
@@ -72,7 +72,7 @@ fn b06_a_command_that_shares_no_api_version_is_refused() {
 fn podman_is_refused_by_its_header() {
     let bench = speaking("1.24", "1.41");
     bench.run("web").code(0);
-    bench.world(|world| world.engine.libpod = Some("5.4.2".to_owned()));
+    bench.engine_api(|api| api.libpod = Some("5.4.2".to_owned()));
     bench.forget_requests();
     for args in [
         "web",

@@ -172,7 +172,7 @@ fn with_clone() -> Bench {
     let bench = Bench::web(PLAIN);
     bench.world(|world| {
         world.add_endpoint(2, "clone");
-        let engine = world.engine.id.clone();
+        let engine = world.engine.clone();
         let clone = world.endpoints.get_mut(&2).expect("it");
         (clone.engine, clone.is_clone) = (engine, true);
     });

@@ -128,9 +128,9 @@ fn b40_snapshots_of_another_engine_id_are_named_and_usable() {
     let bench = Bench::adopted(PLAIN);
     let id = id_of(&bench.saved(".json")[0]);
     bench.world(|world| {
-        world.engine.id = "another".to_owned();
+        world.engine = "another".to_owned();
         let environments = world.endpoints.values_mut();
-        environments.for_each(|one| one.engine.clone_from(&world.engine.id));
+        environments.for_each(|one| one.engine.clone_from(&world.engine));
     });
     // Nothing to send: what was last sent is known, and no snapshot is taken.
     bench.run("adopt web").code(0);

@@ -264,7 +264,9 @@ fn b18_health_is_awaited_in_the_order_of_dependencies() {
 fn b15_the_default_is_the_last_state_that_ran() {
     let bench = Bench::adopted(PLAIN);
     let id = bench.first_record().id;
-    bench.world(|world| world.stop(id, 1)).expect("stopped");
+    bench
+        .world(|world| testbed::stop(world, id, 1))
+        .expect("stopped");
     // It undoes the start only with the snapshot's ID.
     bench.succeeds("adopt web", "restore web --to ");
     let says = "restored web: 1 container matches the snapshot";
@@ -275,7 +277,9 @@ fn b15_the_default_is_the_last_state_that_ran() {
 fn b18_a_stopped_stack_stays_stopped_and_access_rights_come_back() {
     let bench = Bench::migrated(PLAIN);
     let id = bench.first_record().id;
-    bench.world(|world| world.stop(id, 1)).expect("stopped");
+    bench
+        .world(|world| testbed::stop(world, id, 1))
+        .expect("stopped");
     bench.change_record(|record| {
         (record.control.users, record.control.teams) = (vec![7], vec![3]);
     });

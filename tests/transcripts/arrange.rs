@@ -41,7 +41,7 @@ impl Step {
             }
             ["volume", "*", "is", "removed"] => world.volumes.clear(),
             ["volume", name, "is", "removed"] => {
-                world.volumes.retain(|volume| volume["Name"] != name)
+                world.volumes.retain(|volume| volume["Name"] != name);
             }
             ["volume", name, "has", "no", "labels"] => {
                 let mut volumes = world.volumes.iter_mut();
@@ -55,7 +55,7 @@ impl Step {
                 world.endpoints.insert(number(new), moved);
             }
             ["portainer", "stops", "stack", id] => {
-                world.stop(number(id), 1).expect("stopped");
+                testbed::stop(world, number(id), 1).expect("stopped");
             }
             ["network", name, "is", "removed"] => {
                 world.networks.retain(|network| network["Name"] != name);

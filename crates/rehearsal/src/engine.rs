@@ -6,7 +6,7 @@ mod shown;
 use serde_json::{Value, json};
 
 pub(super) use self::shown::info;
-use self::shown::{inspected, listed, network, version};
+use self::shown::{API, inspected, listed, network, version};
 use super::{
     calls::Call,
     http::{JSON, Response, TEXT},
@@ -22,45 +22,15 @@ const TERMINATED: i64 = 143;
 /// Responds to a request.
 pub(super) fn respond(world: &mut World, request: &Request) -> Response {
     let name = decode(request.segments().get(1).copied().unwrap_or_default());
-    let outcome = check_version(world, request.version());
-    let outcome = outcome.and_then(|()| perform(world, &name, request));
+    let outcome = perform(world, &name, request);
     let refused = |refused: Refused| Response::json(refused.status, &refused);
     let mut response = outcome.unwrap_or_else(refused);
-    let engine = &world.engine;
     response.headers.extend([
-        ("Api-Version", engine.api.clone()),
+        ("Api-Version", API.to_owned()),
         ("Ostype", "linux".to_owned()),
-        ("Server", format!("Docker/{} (linux)", engine.version)),
+        ("Server", format!("Docker/{} (linux)", world.engine_version)),
     ]);
-    let libpod = engine.libpod.clone();
     response
-        .headers
-        .extend(libpod.map(|version| ("Libpod-Api-Version", version)));
-    response
-}
-
-fn check_version(world: &World, version: Option<&str>) -> Result<(), Refused> {
-    let Some(version) = version else {
-        return Ok(());
-    };
-    let number = |text: &str| {
-        text.split('.')
-            .map(str::parse)
-            .collect::<Result<Vec<u32>, _>>()
-    };
-    let number = |text: &str| number(text).unwrap_or_default();
-    let (min, max) = (&world.engine.min_api, &world.engine.api);
-    let problem = if number(version) < number(min) {
-        format!(
-            "client version {version} is too old. Minimum supported API version is {min}, please upgrade your \
-             client to a newer version"
-        )
-    } else if number(version) > number(max) {
-        format!("client version {version} is too new. Maximum supported API version is {max}")
-    } else {
-        return Ok(());
-    };
-    Err(Refused::new(400, problem))
 }
 
 /// Performs a call on the object `name`.
@@ -71,7 +41,7 @@ fn perform(world: &mut World, name: &str, request: &Request) -> Result<Response,
     match request.call {
         Call::EnginePing => Ok(Response::new(200, TEXT, "OK")),
         Call::EngineVersion => json(&version(world)),
-        Call::EngineInfo => json(&info(world, &world.engine.id)),
+        Call::EngineInfo => json(&info(world, &world.engine)),
         Call::EngineEvents => Ok(Response::new(200, JSON, events(world, request))),
         Call::EngineList => json(&list(world, request)),
         Call::EngineInspect => json(&inspected(world, world.find(name)?)),

@@ -6,6 +6,7 @@ use chrono::DateTime;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+pub use self::shown::{control, control_of};
 use super::{
     apis::Apis,
     calls::Call,
@@ -18,13 +19,10 @@ use super::{
 /// Performs a change. The result is the ID of the stack.
 pub type Perform<'p> = &'p dyn Fn(Work) -> Result<u64, Refused>;
 
-/// Responds to a request. Git is not simulated.
+/// Responds to a request. Git, other users, teams and their rights are not simulated.
 pub(super) fn respond(apis: &Apis, request: &Request, perform: Perform) -> Response {
     answered(apis, request, || match request.call {
         Call::Status => Ok(status(&apis.world())),
-        Call::Other | Call::CreateGit | Call::Preview | Call::Redeploy => {
-            Ok(Response::new(404, TEXT, "404 page not found\n"))
-        }
         Call::Create | Call::Update | Call::Delete => {
             change(apis, request, |world| prepared(world, request), perform)
         }
@@ -151,12 +149,6 @@ fn read(world: &mut World, request: &Request) -> Result<Response, Refused> {
                 &json!({ "Id": id, "Username": key.user, "Role": if key.is_admin { 1 } else { 2 } }),
             )
         }
-        Call::Users | Call::Unshare if !key.is_admin => Err(denied()),
-        Call::Users => {
-            let names = world.keys.iter().map(|key| key.user.as_str());
-            Ok(numbered(names, "Username"))
-        }
-        Call::Teams => Ok(numbered(world.teams.iter().map(String::as_str), "Name")),
         Call::Containers => {
             world.check_access(number, &key)?;
             json(&containers(world, number, request))
@@ -187,40 +179,7 @@ fn read(world: &mut World, request: &Request) -> Result<Response, Refused> {
             let text = &managed(world, &key, id, "Stack management")?.text;
             json(&json!({ "StackFileContent": text }))
         }
-        Call::Stop => {
-            let id = managed(world, &key, id, "stack management")?.id;
-            let endpoint = self::number(request, "endpointId")?;
-            world.stop(id, endpoint.ok_or_else(missing_endpoint)?)?;
-            shown(world, id, false)
-        }
-        Call::Unshare => {
-            let count = world.controls.len();
-            world.controls.retain(|_, one| one.id != number);
-            if world.controls.len() == count {
-                return Err(no_control());
-            }
-            Ok(Response::no_content())
-        }
-        // The access rights of a stack.
-        _ => {
-            let given = payload::<Value>(request)?;
-            let mut all = world.records.values_mut();
-            let found = all.find(|record| record.control.id.to_string() == id);
-            let record = found.ok_or_else(no_control)?;
-            if !may_see(&key, record) {
-                return Err(denied());
-            }
-            let is_public = given["Public"] == true;
-            let ids = |key: &str| {
-                let all = given[key].as_array().into_iter().flatten();
-                let given = all.filter(|_| !is_public && given["AdministratorsOnly"] != true);
-                given.filter_map(Value::as_u64).collect()
-            };
-            record.control.public = is_public;
-            record.control.users = ids("Users");
-            record.control.teams = ids("Teams");
-            json(&shown::control_of(record))
-        }
+        _ => Ok(Response::new(404, TEXT, "404 page not found\n")),
     }
 }
 
@@ -238,47 +197,22 @@ fn lost_workflow() -> Refused {
     Refused::with_details(500, "Unable to load git config for stack", details)
 }
 
-fn no_control() -> Refused {
-    let message =
-        "Unable to find a resource control with the specified identifier inside the database";
-    Refused::same(404, message)
-}
-
-/// The containers of an environment, as its engine lists them, each with its access rights: its own, else those of its
-/// stack. Otherwise, the labels become its own (M23).
-fn containers(world: &mut World, endpoint: u64, request: &Request) -> Value {
+/// The containers of an environment, as its engine lists them, each with the access rights of its stack (M23).
+fn containers(world: &World, endpoint: u64, request: &Request) -> Value {
     if !world.is_here(endpoint) {
         return json!([]);
     }
     let mut list = engine::list(world, request);
-    for one in list.as_array_mut().into_iter().flatten() {
-        let id = one["Id"].as_str().unwrap_or_default().to_owned();
-        let project = format!("com.{}.compose.project", world.tool);
-        let mut records = world.records.values();
-        let record =
-            records.find(|of| of.endpoint == endpoint && one["Labels"][&project] == of.name);
-        let control = match (world.controls.get(&id), record) {
-            (Some(control), _) => shown::control(control, &id, 1),
-            (None, Some(record)) => shown::control_of(record),
-            (None, None) => match world.control_of_labels(&one["Labels"]) {
-                Some(control) => {
-                    let shown = shown::control(&control, &id, 1);
-                    world.controls.insert(id, control);
-                    shown
-                }
-                None => continue,
-            },
+    let project = format!("com.{}.compose.project", world.tool);
+    for container in list.as_array_mut().into_iter().flatten() {
+        let is_of = |record: &&Record| {
+            record.endpoint == endpoint && container["Labels"][&project] == record.name
         };
-        one["Portainer"] = json!({ "ResourceControl": control });
+        if let Some(record) = world.records.values().find(is_of) {
+            container["Portainer"] = json!({ "ResourceControl": shown::control_of(record) });
+        }
     }
     list
-}
-
-/// Users or teams, whose ID is their place.
-fn numbered<'n>(names: impl Iterator<Item = &'n str>, field: &str) -> Response {
-    let all = (1..).zip(names);
-    let shown = all.map(|(id, name): (u64, _)| json!({ "Id": id, field: name }));
-    Response::json(200, &shown.collect::<Value>())
 }
 
 /// The body of a request.
@@ -305,17 +239,14 @@ pub fn number(request: &Request, name: &str) -> Result<Option<u64>, Refused> {
     number.map_err(|_| invalid_query(name, "Invalid query parameter"))
 }
 
-fn missing_endpoint() -> Refused {
+/// The error response to a request without an environment.
+pub fn missing_endpoint() -> Refused {
     invalid_query("endpointId", "Missing query parameter")
 }
 
 fn invalid_query(name: &str, details: &str) -> Refused {
     let message = format!("Invalid query parameter: {name}");
     Refused::with_details(400, &message, details)
-}
-
-fn denied() -> Refused {
-    Refused::same(403, "Access denied to resource")
 }
 
 /// The ID in the path `/api/stacks/<id>` or `/api/endpoints/<id>`.
@@ -360,17 +291,22 @@ pub fn managed<'w>(
         return Err(lost_workflow());
     }
     if !may_see(key, record) {
-        return Err(denied());
+        return Err(Refused::same(403, "Access denied to resource"));
     }
     world.check_stacks(record.endpoint, key, action)?;
     Ok(record)
 }
 
-fn may_see(key: &ApiKey, record: &Record) -> bool {
+/// Whether a user may see a stack.
+pub fn may_see(key: &ApiKey, record: &Record) -> bool {
     key.is_admin || record.control.public || record.created_by == key.user
 }
 
-fn shown(world: &World, id: u64, with_control: bool) -> Result<Response, Refused> {
+/// A stack, with or without its access rights.
+///
+/// # Errors
+/// If there is none with that ID.
+pub fn shown(world: &World, id: u64, with_control: bool) -> Result<Response, Refused> {
     let shown = shown::record(world.record(id)?, world.era, with_control);
     Ok(Response::json(200, &shown))
 }

@@ -36,7 +36,7 @@ impl Request {
     }
 
     /// The version of the Engine API in the path: `/v1.41/info` → `1.41`
-    pub(super) fn version(&self) -> Option<&str> {
+    pub fn version(&self) -> Option<&str> {
         let first = self.path.split('/').nth(1)?;
         first
             .strip_prefix('v')

@@ -331,7 +331,7 @@ fn n33_settings_that_need_a_newer_engine() {
                 "web",
                 &["cannot create a container with these settings", setting],
             );
-            bench.world(|world| world.engine.version = "25.0.3".to_owned());
+            bench.world(|world| world.engine_version = "25.0.3".to_owned());
             bench.run("adopt web --wait 2s --yes").code(0);
         }
     }

@@ -6,12 +6,13 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Apis, Call, Request, Response};
+use rehearsal::{Apis, Call, Peer, Request, Response};
 use serde_json::{Value, json};
 
 use crate::{
-    Between, FaultKind, git,
+    Between, FaultKind, access, git,
     late::{self, Ending},
+    lock,
 };
 
 /// The pause between two bytes of a [`FaultKind::SlowDrip`].
@@ -102,11 +103,21 @@ fn respond(
     ending: Option<Ending>,
 ) -> Response {
     let perform = |work| late::perform(between, apis, work, ending);
+    if request.peer == Peer::Engine {
+        let engine = lock(&between.engine).clone();
+        return engine.respond(request, || rehearsal::respond(apis, request, &perform));
+    }
     match request.call {
         Call::Preview | Call::CreateGit | Call::Redeploy => {
             git::respond(&between.git, apis, request, &perform)
         }
         Call::Containers if between.has_real_engines => containers(request),
+        Call::Access
+        | Call::Containers
+        | Call::Stop
+        | Call::Teams
+        | Call::Unshare
+        | Call::Users => access::respond(&between.access, apis, request, &perform),
         _ => rehearsal::respond(apis, request, &perform),
     }
 }

@@ -46,8 +46,11 @@ pub(crate) struct Lates {
 }
 
 impl Lates {
+    /// Whether one is not waiting for its turn.
     pub fn any(&self) -> bool {
-        !lock(&self.phases).is_empty()
+        lock(&self.phases)
+            .values()
+            .any(|(until, _)| *until != WAITING)
     }
 
     /// Whether a phase ends before this time.
@@ -156,8 +159,8 @@ impl Late {
         if late.work.kind == Kind::Delete {
             late.enter(end, Some(late.down()));
         } else if apis.world().era == Era::Async {
-            apis.world().store_deploying(&late.work, None);
             late.enter(end, None);
+            apis.world().store_deploying(&late.work, None);
         } else {
             late.enter(WAITING, None);
             late.turn = Turn::take(between);

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod access;
 mod deploy;
+mod engine;
 mod exchange;
 mod faults;
 mod git;
@@ -22,7 +24,9 @@ use rustix::net::{
 
 use self::late::Lates;
 pub use self::{
+    access::{Access, stop},
     deploy::Program,
+    engine::EngineApi,
     faults::{FaultKind, Faults, Rule},
     git::{CloneError, Fetch, Git, GitRepository},
 };
@@ -62,6 +66,8 @@ struct Between {
     /// Changes of the world, each made during the next request of a call.
     changes: Mutex<Vec<(Call, Change)>>,
     git: Mutex<Git>,
+    access: Mutex<Access>,
+    engine: Mutex<EngineApi>,
     lates: Lates,
     program: Option<Program>,
     has_real_engines: bool,
@@ -120,6 +126,16 @@ impl Rehearsal {
     /// Reads or changes the Git repositories.
     pub fn git<R>(&self, access: impl FnOnce(&mut Git) -> R) -> R {
         access(&mut lock(&self.between.git))
+    }
+
+    /// Changes the API of the engine.
+    pub fn engine_api(&self, change: impl FnOnce(&mut EngineApi)) {
+        change(&mut lock(&self.between.engine));
+    }
+
+    /// Reads or changes the access rights of containers.
+    pub fn access<R>(&self, access: impl FnOnce(&mut Access) -> R) -> R {
+        access(&mut lock(&self.between.access))
     }
 
     /// Moves the clock of the world forward, and waits for the requests that end until then.

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use crate::world::{Container, World};
 
+/// The newest API version.
+pub(super) const API: &str = "1.41";
+
 /// A time in the engine's format. The year 1 means never.
 fn time(seconds: i64) -> String {
     let time = DateTime::from_timestamp(seconds, 0).filter(|_| seconds > 0);
@@ -15,11 +18,10 @@ fn time(seconds: i64) -> String {
 }
 
 pub(super) fn version(world: &World) -> Value {
-    let engine = &world.engine;
     json!({
-        "Version": engine.version,
-        "ApiVersion": engine.api,
-        "MinAPIVersion": engine.min_api,
+        "Version": world.engine_version,
+        "ApiVersion": API,
+        "MinAPIVersion": "1.12",
         "Os": "linux",
         "Arch": "amd64",
     })
@@ -30,7 +32,7 @@ pub(crate) fn info(world: &World, engine: &str) -> Value {
     let mut info: Value = serde_json::from_str(include_str!("info.json")).unwrap_or_default();
     info["ID"] = json!(engine);
     info["SystemTime"] = json!(time(world.now / 1000));
-    info["ServerVersion"] = json!(world.engine.version);
+    info["ServerVersion"] = json!(world.engine_version);
     info
 }
 

@@ -35,13 +35,13 @@ pub(super) fn record(record: &Record, era: Era, with_control: bool) -> Value {
 }
 
 /// The access rights of a stack.
-pub(super) fn control_of(record: &Record) -> Value {
+pub fn control_of(record: &Record) -> Value {
     let of = format!("{}_{}", record.endpoint, record.name);
     control(&record.control, &of, 6)
 }
 
 /// The access rights of what has this ID and type: 1 is a container, and 6 a stack.
-pub(super) fn control(control: &ResourceControl, of: &str, kind: u64) -> Value {
+pub fn control(control: &ResourceControl, of: &str, kind: u64) -> Value {
     let accesses = |name: &str, ids: &[u64]| -> Value {
         let all = ids.iter();
         all.map(|id| json!({ name: id, "AccessLevel": 1 }))

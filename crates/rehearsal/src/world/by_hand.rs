@@ -78,7 +78,6 @@ impl World {
         };
         Ok(Project {
             by_hand: true,
-            is_here: true,
             ..Project::resolve(&files, false)?
         })
     }

@@ -47,9 +47,6 @@ impl World {
             let name = &service.name;
             return Err(format!("{name}: too many containers for a rehearsal"));
         }
-        if !project.is_here {
-            return Ok(Vec::new());
-        }
         self.pull(project)?;
         self.create_shared(project)?;
         if project.by_library && project.removes_orphans == Some(true) {

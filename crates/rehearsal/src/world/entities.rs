@@ -1,4 +1,4 @@
-//! Environments, engines and API keys.
+//! Environments and API keys.
 
 use serde_json::Value;
 
@@ -28,21 +28,6 @@ impl Endpoint {
             ..Self::default()
         }
     }
-}
-
-/// A container engine.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Engine {
-    /// `ID` in `/info`.
-    pub id: String,
-    /// The version.
-    pub version: String,
-    /// The newest API version.
-    pub api: String,
-    /// The oldest supported API version.
-    pub min_api: String,
-    /// The version of Podman, if it is Podman's Docker-compatible API.
-    pub libpod: Option<String>,
 }
 
 /// A Portainer API key.

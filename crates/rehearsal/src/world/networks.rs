@@ -21,7 +21,7 @@ impl World {
             };
             let given =
                 json!({ "Name": name, "Driver": if name == "none" { "null" } else { name } });
-            self.add_network(&given, pools);
+            self.add_network(&given, &pools);
         }
     }
 
@@ -46,10 +46,10 @@ impl World {
             given if given[0]["Subnet"].is_string() => given.clone(),
             _ => self.free_pool(),
         };
-        Ok(self.add_network(given, pools))
+        Ok(self.add_network(given, &pools))
     }
 
-    fn add_network(&mut self, given: &Value, pools: Value) -> String {
+    fn add_network(&mut self, given: &Value, pools: &Value) -> String {
         let id = self.new_id();
         let driver = Some(text(given, "Driver")).filter(|driver| !driver.is_empty());
         self.networks.push(json!({

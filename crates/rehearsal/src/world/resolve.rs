@@ -34,8 +34,6 @@ pub(super) struct Project {
     pub by_library: bool,
     /// Whether every container is recreated, and not only those that changed.
     pub recreates_all: bool,
-    /// Whether it is for the engine of this host. The containers of others are not simulated.
-    pub is_here: bool,
     /// The enabled services, dependencies first.
     pub services: Vec<Service>,
     /// The names of all services.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     clock::clock,
-    entities::{ApiKey, Endpoint, Engine},
+    entities::{ApiKey, Endpoint},
     state::World,
 };
 
@@ -19,14 +19,8 @@ impl World {
     ///
     /// `secret` is the API key of Portainer's administrator.
     pub fn new(secret: &str) -> Self {
-        let engine = Engine {
-            id: "RHRS:4L2K:7QYV:ZJ5D:WXNA:3BTC:EMUF:6HGO:PI2S:LOCA:LENG:INE1".to_owned(),
-            version: "20.10.24".to_owned(),
-            api: "1.41".to_owned(),
-            min_api: "1.12".to_owned(),
-            libpod: None,
-        };
-        let local = Endpoint::new("local", &engine.id);
+        let engine = "RHRS:4L2K:7QYV:ZJ5D:WXNA:3BTC:EMUF:6HGO:PI2S:LOCA:LENG:INE1";
+        let local = Endpoint::new("local", engine);
         let mut image_volumes = BTreeMap::<String, Vec<String>>::new();
         let volumes = IMAGE_VOLUMES.split(' ');
         for (image, target) in volumes.filter_map(|volume| volume.split_once(':')) {
@@ -37,9 +31,9 @@ impl World {
             tool: "docker".to_owned(),
             endpoints: BTreeMap::from([(1, local)]),
             keys: vec![ApiKey::new(secret, "admin", true)],
-            engine,
+            engine: engine.to_owned(),
+            engine_version: "20.10.24".to_owned(),
             image_volumes,
-            volume_folder: "/var/lib/docker/volumes".to_owned(),
             deploy_polls: 2,
             home: "/home/operator".to_owned(),
             now: clock(),

@@ -60,7 +60,7 @@ impl World {
     /// Whether an environment is the engine of this host. The containers of others are not simulated.
     pub fn is_here(&self, endpoint: u64) -> bool {
         let environment = self.endpoints.get(&endpoint);
-        environment.is_some_and(|one| one.engine == self.engine.id && !one.is_clone)
+        environment.is_some_and(|one| one.engine == self.engine && !one.is_clone)
     }
 
     /// Checks a request to create a stack, and gives the stack its ID.
@@ -122,8 +122,8 @@ impl World {
             self.store_deploying(work, Some(self.deploy_polls));
             return Ok(*id);
         } else {
-            let project = self.project_of(&work.record);
-            let outcome = project.and_then(|project| self.up(&project));
+            let created = self.create(&work.record);
+            let outcome = created.and_then(|created| self.start_all(&created));
             outcome.map_err(|reason| self.undo(work, &reason))?;
         }
         self.complete(work)
@@ -203,22 +203,6 @@ impl World {
         json!({ "Status": status as u8, "Time": self.seconds(), "Message": message })
     }
 
-    /// Stops a stack: runs `compose down` and keeps the stack as inactive.
-    ///
-    /// # Errors
-    /// The error response of Portainer.
-    pub fn stop(&mut self, id: u64, endpoint: u64) -> Result<(), Refused> {
-        let missing = || Refused::no_record(&id.to_string());
-        let record = self.records.get_mut(&id).ok_or_else(missing)?;
-        if record.status == Status::Inactive {
-            return Err(Refused::same(400, "Stack is already inactive"));
-        }
-        record.status = Status::Inactive;
-        let name = record.name.clone();
-        self.down_in(endpoint, &name);
-        Ok(())
-    }
-
     /// Reads a stack. A deployment in progress advances by one poll (N01).
     pub(crate) fn poll(&mut self, id: u64) {
         let record = self.records.get_mut(&id);
@@ -248,7 +232,11 @@ impl World {
         if record.was_in_error {
             self.down_in(record.endpoint, &record.name);
         }
-        self.create_all(&self.project_of(record)?)
+        let project = self.project_of(record)?;
+        if !self.is_here(record.endpoint) {
+            return Ok(Vec::new());
+        }
+        self.create_all(&project)
     }
 
     /// The deployment of a stack: its directory contains only the Compose file and `stack.env` (M07, M11), or a clone. There,
@@ -290,7 +278,6 @@ impl World {
         Ok(Project {
             removes_orphans: resolved.removes_orphans.or(record.prune),
             recreates_all: record.recreates,
-            is_here: self.is_here(record.endpoint),
             ..resolved
         })
     }
@@ -336,19 +323,5 @@ impl World {
             },
             ..Record::default()
         }
-    }
-
-    /// The access rights that the labels of a container give to teams, with a new ID.
-    pub(crate) fn control_of_labels(&mut self, labels: &Value) -> Option<ResourceControl> {
-        let names = labels["io.portainer.accesscontrol.teams"].as_str()?;
-        let known = |name: &str| self.teams.iter().position(|one| one == name.trim());
-        let teams = names.split(',').filter_map(known);
-        let control = ResourceControl {
-            id: self.next_record,
-            teams: teams.map(|at| at as u64 + 1).collect(),
-            ..ResourceControl::default()
-        };
-        self.next_record += 1;
-        Some(control)
     }
 }

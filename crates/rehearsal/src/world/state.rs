@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{
     container::Container,
-    entities::{ApiKey, Endpoint, Engine, fingerprint},
+    entities::{ApiKey, Endpoint, fingerprint},
     errors::Refused,
-    record::{Record, ResourceControl},
+    record::Record,
 };
 
 /// The generation of Portainer to simulate.
@@ -46,14 +46,12 @@ pub struct World {
     pub endpoints: BTreeMap<u64, Endpoint>,
     /// Portainer's API keys.
     pub keys: Vec<ApiKey>,
-    /// Portainer's teams. The ID of the first one is 1.
-    pub teams: Vec<String>,
-    /// The access rights that Portainer has for containers, by their ID.
-    pub controls: BTreeMap<String, ResourceControl>,
     /// Portainer's stacks, by ID.
     pub records: BTreeMap<u64, Record>,
-    /// The engine of this host.
-    pub engine: Engine,
+    /// The ID of the engine of this host.
+    pub engine: String,
+    /// Its version.
+    pub engine_version: String,
     /// The containers of this host's engine, by ID.
     pub containers: BTreeMap<String, Container>,
     /// The volumes of this host's engine, as it inspects them. `Content` represents the data: the container that wrote first, so
@@ -76,8 +74,6 @@ pub struct World {
     pub health: BTreeMap<String, Option<i64>>,
     /// The configurations of services by their hashes.
     pub configs: Configs,
-    /// The directory of the engine's volumes. Nothing is written to it.
-    pub volume_folder: String,
     /// How many `GET /api/stacks/<id>` see a deployment in progress, in [`Era::Async`].
     pub deploy_polls: u32,
     /// The home directory of who starts stacks by hand.
@@ -92,7 +88,7 @@ pub struct World {
     pub processes: Vec<String>,
     /// What happened to containers, as the engine reports it, the oldest first.
     pub events: Vec<Value>,
-    /// The next numbers of stacks and access rights, of ports, and of other objects.
+    /// The next numbers of stacks, of ports, and of other objects.
     pub(super) next_record: u64,
     pub(super) next_port: u16,
     pub(super) next_object: u64,

@@ -29,7 +29,7 @@ impl World {
             let driver = Some(text(given, "Driver")).filter(|driver| !driver.is_empty());
             self.volumes.push(json!({
                 "Name": name,
-                "Mountpoint": format!("{}/{name}/_data", self.volume_folder),
+                "Mountpoint": format!("/var/lib/docker/volumes/{name}/_data"),
                 "Driver": driver.unwrap_or("local"),
                 "Options": labels(&given["DriverOpts"]),
                 "Labels": labels(&given["Labels"]),
