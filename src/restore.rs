@@ -306,8 +306,8 @@ struct Restoration<'s, 'a, 'r> {
     own: Option<String>,
     /// What failed without stopping the restore.
     trouble: Vec<String>,
-    /// Whether the engine refused to create or to start a container.
-    is_refused: bool,
+    /// A container that the engine refused to create or to start.
+    refused: Option<String>,
     /// The inspect objects of the stack's containers before the first change.
     before: Vec<Value>,
 }
@@ -327,7 +327,7 @@ impl<'s, 'a, 'r> Restoration<'s, 'a, 'r> {
             replaces_edit: false,
             own: None,
             trouble: Vec::new(),
-            is_refused: false,
+            refused: None,
             before: Vec::new(),
         }
     }
@@ -365,8 +365,9 @@ impl<'s> Restoration<'s, '_, '_> {
         }
         // A deployment that fails removes every container (M06).
         let why = self.prevents(&planned.record, now.iter().map(Inspected));
-        let refused = || "Docker refused a container of it".to_owned();
-        if let Some(why) = why.or_else(|| self.is_refused.then(refused)) {
+        let refused = self.refused.as_ref();
+        let refused = refused.map(|name| format!("Docker refused {name}"));
+        if let Some(why) = why.or(refused) {
             self.trouble(format!(
                 "the Portainer stack is not restored: its deployment would fail, because {why}"
             ));

@@ -409,7 +409,7 @@ pub struct Rejected {
 impl Rejected {
     /// Whether the engine responded with an error.
     pub fn caused(error: &anyhow::Error) -> bool {
-        error.chain().any(|cause| cause.is::<Self>())
+        error.chain().any(<dyn std::error::Error>::is::<Self>)
     }
 
     /// Whether the cause of `error` is a 409: the engine has or creates something of this name, or is busy with it.

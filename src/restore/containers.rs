@@ -53,7 +53,7 @@ impl Restoration<'_, '_, '_> {
         let known = self.trouble.len();
         for _ in 0..ROUNDS {
             self.trouble.truncate(known);
-            self.is_refused = false;
+            self.refused = None;
             let (created, keeps_running) = self.restore_once()?;
             let looks = match (created.meets_reserved_name, keeps_running) {
                 (true, _) => 50,
@@ -187,7 +187,9 @@ impl Restoration<'_, '_, '_> {
                 restored.extend(new.clone());
                 let failure = outcome.as_ref().err();
                 meets_reserved_name |= failure.is_some_and(Rejected::is_conflict);
-                self.is_refused |= failure.is_some_and(Rejected::caused);
+                if failure.is_some_and(Rejected::caused) {
+                    self.refused = Some(containers[index].name().to_owned());
+                }
                 if self.tolerate(outcome)?.is_some() {
                     ids.insert(containers[index].id().to_owned(), new.unwrap_or_default());
                 }
@@ -275,7 +277,9 @@ impl Restoration<'_, '_, '_> {
         let engine = self.run.engine;
         let done = in_parallel(&tasks, |task| perform(engine, task, limits));
         for (task, done) in tasks.into_iter().zip(done) {
-            self.is_refused |= done.as_ref().err().is_some_and(Rejected::caused);
+            if done.as_ref().err().is_some_and(Rejected::caused) {
+                self.refused = Some(task.container.name().to_owned());
+            }
             let Some(differ) = self.tolerate(done)? else {
                 continue;
             };

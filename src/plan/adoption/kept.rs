@@ -102,22 +102,24 @@ impl Keep {
     }
 }
 
+fn not_all_kept(service: &str) -> Finding {
+    let what = format!(
+        "service {service} has anonymous volumes and several containers, and not all of these keep running: --keep-anonymous cannot keep their data"
+    );
+    let hint = "start them all first, run a single container, or write a named volume or bind mount for the data";
+    Finding::new(what, hint).short("anonymous volumes")
+}
+
 /// What runs and has to be written into the text, and what prevents the adoption. `facts` and `plan` are those of the
 /// text without it.
 pub fn runs(facts: &Facts, plan: &Plan) -> (Runs, Vec<Finding>) {
     let keep = facts.keep;
     let last_sent = facts.record.as_ref().map(|record| record.last_sent);
     let (mut runs, mut blockers) = (Runs::default(), Vec::new());
-    let services = facts
-        .projects
-        .sent
-        .iter()
-        .flat_map(|project| &project.services);
-    for service in services {
-        let planned = plan
-            .services
-            .iter()
-            .find(|other| other.service == service.name);
+    let sent = facts.projects.sent.iter();
+    for service in sent.flat_map(|project| &project.services) {
+        let mut planned = plan.services.iter();
+        let planned = planned.find(|other| other.service == service.name);
         let stays = planned.is_some_and(|one| one.fate.is_unchanged());
         let containers: Vec<Inspected> = facts.of_service(&service.name).collect();
         let mut found = ServiceRuns {
@@ -137,12 +139,7 @@ pub fn runs(facts: &Facts, plan: &Plan) -> (Runs, Vec<Finding>) {
         }
         if keep.anonymous && containers.len() > 1 && !found.volumes.is_empty() {
             found.volumes.clear();
-            let name = &service.name;
-            let what = format!(
-                "service {name} has anonymous volumes and several containers, and not all of these keep running: --keep-anonymous cannot keep their data"
-            );
-            let hint = "start them all first, run a single container, or write a named volume or bind mount for the data";
-            blockers.push(Finding::new(what, hint).short("anonymous volumes"));
+            blockers.push(not_all_kept(&service.name));
         }
         let fate = planned.map(|one| &one.fate);
         let is_replaced = !found.volumes.is_empty()
