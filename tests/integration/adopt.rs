@@ -101,7 +101,7 @@ fn b08_what_changed_before_the_answer_stops_the_adoption() {
         bench.world(|world| {
             world
                 .images
-                .retain(|_, image| image["RepoTags"][0] != "y:1")
+                .retain(|_, image| image["RepoTags"][0] != "y:1");
         });
     };
     for (change, changed) in [
