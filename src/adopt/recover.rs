@@ -205,7 +205,11 @@ impl Adoption<'_, '_> {
         let were = if count == 1 { "was" } else { "were" };
         let events = self.run.events(self.at.stack.name().as_str());
         let tool = self.at.tool;
+        let is_only = |pair: &Compared| matches!(changed[..], [one] if one.name() == pair.name());
         let called = |pair: &Compared| {
+            if is_only(pair) {
+                return "it".to_owned();
+            }
             let service = pair.service(tool);
             let of_service = |other: &&Compared| other.service(tool) == service;
             match restored.iter().filter(of_service).count() {

@@ -42,7 +42,7 @@ fn b16_a_result_names_a_directory_that_was_moved_before_the_restore() {
     let lost = format!(
         "the restored containers have an empty directory in place of {was}, which did not exist"
     );
-    let run = bench.fails("adopt web --yes --wait 2s", "restored: a was down for ");
+    let run = bench.fails("adopt web --yes --wait 2s", "restored: it was down for ");
     assert!(run.all().contains(&format!("s; {lost}")), "{}", run.all());
     bench.run("plan web").says(&*lost);
 }
