@@ -228,8 +228,16 @@ impl<'a> Running<'a, '_> {
         (!lost.is_empty()).then_some((Kind::Use(lost), message))
     }
 
-    /// Running containers from this directory that belong to another project.
+    /// Running containers from this directory that belong to another project, unless this one has some, too: two projects of
+    /// one directory do not replace each other.
     fn other_projects(&mut self) {
+        let from_here = |container: Inspected| {
+            let dir = self.facts.label(container, "project.working_dir");
+            dir.is_some_and(|dir| self.facts.is_same(dir, self.facts.dir))
+        };
+        if self.facts.before.host.inspected().any(from_here) {
+            return;
+        }
         for (project, mut containers) in self.facts.others_from_here() {
             containers.retain(|container| container.is_running());
             let is_own = project == self.facts.name || project == self.facts.project;
