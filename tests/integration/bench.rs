@@ -32,9 +32,6 @@ pub use run::{KEY, MARK, MARKED, Run, Texts};
 /// A Compose file of one service that loses nothing when it is migrated.
 pub const PLAIN: &str = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 1000\n";
 
-/// The same file after an edit for which the container is recreated.
-pub const CHANGED: &str = "services:\n  a:\n    image: busybox:1.36\n    command: sleep 9\n";
-
 /// A program that prints nothing and fails.
 const FAILS: &str = "/bin/false";
 
@@ -152,22 +149,6 @@ impl Bench {
         let compose = env!("CARGO_BIN_EXE_rehearsed-compose");
         symlink(compose, self.bin().join("docker-compose")).expect("a link");
         self
-    }
-
-    /// `PATH` of a host without a Compose program, whatever this machine has.
-    pub fn path_without_compose(&self, first: &[&Path]) -> OsString {
-        let bin = self.programs().join("none");
-        fs::create_dir_all(&bin).expect("a folder");
-        for name in ["docker", "docker-compose"] {
-            let _ = fs::remove_file(bin.join(name));
-            symlink(FAILS, bin.join(name)).expect("a link");
-        }
-        self.path(&[&[bin.as_path()], first].concat())
-    }
-
-    /// Runs the binary on a host without a Compose program.
-    pub fn without_compose<'a>(&self, args: impl Texts<'a>) -> Run {
-        self.run_with(args, "PATH", self.path_without_compose(&[]))
     }
 
     /// A directory for programs and what they print, which may contain values.
@@ -436,11 +417,6 @@ impl Bench {
         Run::of(command.env("STACKMGR_API_KEY_FILE", file))
     }
 
-    /// Runs the binary without a container engine.
-    pub fn without_engine<'a>(&self, args: impl Texts<'a>) -> Run {
-        self.run_with(args, "DOCKER_HOST", "unix:///absent/engine.sock")
-    }
-
     /// Runs the binary, which must fail and say this.
     #[track_caller]
     pub fn fails<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
@@ -451,12 +427,6 @@ impl Bench {
     #[track_caller]
     pub fn succeeds<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
         self.run(args).succeeds(says)
-    }
-
-    /// Runs the binary, which must reject its arguments and say this.
-    #[track_caller]
-    pub fn rejects<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
-        self.run(args).code(2).says(says)
     }
 
     /// Runs the binary, which must say this and that it changed nothing, and must have sent reads only.
@@ -483,15 +453,6 @@ impl Bench {
             }
             thread::sleep(Duration::from_millis(2));
         }
-    }
-
-    /// The output, with what differs between runs replaced.
-    pub fn shown(&self, run: &Run) -> String {
-        run.out
-            .replace(self.root.path().to_str().expect("UTF-8"), "ROOT")
-            .replace(self.home.path().to_str().expect("UTF-8"), "HOME")
-            .replace(&self.base_url(), "URL")
-            .replace(self.socket().to_str().expect("UTF-8"), "SOCKET")
     }
 
     /// The files below the snapshots whose name ends so, in the order of their names.

@@ -1,14 +1,9 @@
 //! What `adopt` refuses: everything at once, with nothing touched, each with the way out.
 
-use testbed::Call;
-
 use crate::bench::{Bench, Run, Texts};
 
 mod dependencies;
 mod needs;
-mod places;
-mod portainer;
-mod running;
 
 /// Asserts that `adopt` is refused for these blockers only, as printed, and that nothing was touched.
 #[track_caller]
@@ -51,23 +46,4 @@ fn listed(run: &Run) -> Vec<String> {
         }
     }
     found
-}
-
-/// Asserts that `adopt` succeeds, with the containers untouched.
-#[track_caller]
-fn adopts(bench: &Bench, project: &str, args: &str) {
-    let before = bench.containers(project);
-    adopt(bench, args).code(0);
-    assert_eq!(bench.containers(project), before);
-    assert_eq!(bench.calls(Call::Create).len(), 1);
-}
-
-/// The engine's state of a container.
-fn exits(bench: &Bench, name: &str, code: i64) {
-    let now = bench.world(|world| world.now / 1000);
-    bench.change_container(name, |one| one.exit(code, now));
-}
-
-fn dir(bench: &Bench, name: &str) -> String {
-    bench.dir(name).display().to_string()
 }

@@ -38,28 +38,7 @@ fn with_plugin(bench: &Bench, args: &str, script: &str) -> Command {
     bench.command(args)
 }
 
-/// Runs a migration with a `docker-compose` of this version that is this script.
-fn with_standalone(bench: &Bench, args: &str, version: &str, script: &str) -> Run {
-    let text = format!("[ \"$1\" = version ] && {{ echo {version}; exit; }}\n{script}");
-    bench.script("docker-compose", &text);
-    bench.run(args)
-}
-
 const SERVICE: &str = "services:\n  a:\n    image: busybox:1.36\n";
-
-#[test]
-fn b06_what_compose_rejects_is_refused() {
-    let bench = changed(SERVICE, Some(&format!("TOKEN={MARKED}\n")));
-    let script = "value=$(sed -n s/^TOKEN=//p stack.env)\n\
-        echo 'time=\"2026-01-01\" level=warning msg=\"obsolete\"' >&2\n\
-        echo \"invalid size: '$value'\" >&2\nexit 15\n";
-    Run::of(&mut with_plugin(&bench, "web", script))
-        .fails("error: refusing to migrate: Compose would reject the file that is sent\ndocker compose 2.40.3: invalid size: '***'\nNothing was changed.\nhint: fix these lines: `docker compose config` must accept the file; --force overrides this check\n")
-        .hides("obsolete");
-    assert!(bench.nothing_was_changed());
-    Run::of(&mut with_plugin(&bench, "web --force", script))
-        .succeeds(&["continuing because of --force", "invalid size"]);
-}
 
 /// The host's Compose, which prints `config` and fails with `script` for what is sent.
 fn with_compose(bench: &Bench, version: &str, config: &Value, script: &str) -> OsString {
@@ -149,107 +128,6 @@ fn b13_compose_sees_what_portainer_stores_and_nothing_else() {
     }
     let folder = fs::read_to_string(seen.with_extension("folder")).expect("a folder");
     assert!(!Path::new(folder.trim()).exists(), "{folder} is left");
-}
-
-#[test]
-fn b06_without_variables_there_is_no_stack_env() {
-    let bench = changed(SERVICE, None);
-    let script = "echo \"$@\" $(ls) >&2\nexit 15\n";
-    Run::of(&mut with_plugin(&bench, "web", script))
-        .fails("2.40.3: -p web -f docker-compose.yml config --format json docker-compose.yml");
-}
-
-#[test]
-fn b06_the_standalone_program_is_asked_if_there_is_no_plugin() {
-    let bench = changed(SERVICE, None);
-    let script = format!("{VALID}echo bad >&2\nexit 15\n");
-    let run = with_standalone(&bench, "web -v", "2.26.1-4", &script).code(1);
-    run.says(&[
-        "compose: run docker compose version --short -> no Compose program (exit 1)",
-        "compose: run docker-compose version --short -> found version 2.26.1-4",
-        "docker-compose 2.26.1-4: bad",
-    ]);
-}
-
-#[test]
-fn b06_a_key_that_only_this_compose_rejects_is_a_warning() {
-    let bench = changed(&format!("{SERVICE}    deploy: {{later: 1}}\n"), None);
-    let script = "echo 'validating x: services.a.deploy Additional property later is not allowed' >&2\nexit 15\n";
-    Run::of(&mut with_plugin(&bench, "web", script))
-        .succeeds("the deployment fails if Compose in Portainer does not accept the key `later`");
-}
-
-#[test]
-fn b06_a_compose_that_is_old_or_gives_no_answer_refuses_nothing() {
-    let bench = changed(SERVICE, None);
-    let script = format!("{VALID}echo unsupported >&2\nexit 1\n");
-    let run = with_standalone(&bench, "web", "1.29.2", &script).code(0);
-    run.says(&["docker-compose 1.29.2 rejects", "unsupported"]);
-    let bench = changed(SERVICE, None);
-    let run = with_standalone(&bench, "web", "2.40.3", "echo broken >&2\nexit 1\n").code(0);
-    run.says(&["`docker-compose config` rejects every file", "broken"]);
-    for (script, reason) in [
-        ("kill -9 $$\n", "failed (signal: 9 (SIGKILL))"),
-        ("exec yes\n", "printed more than 16 MiB"),
-    ] {
-        let bench = changed(SERVICE, None);
-        let run = Run::of(&mut with_plugin(&bench, "web", script)).code(0);
-        run.says(&format!("`docker compose config` {reason}"));
-    }
-}
-
-#[test]
-fn b06_compose_is_asked_by_a_rehearsal_and_not_if_there_is_nothing_to_destroy() {
-    let bench = Bench::on_disk(SERVICE);
-    let script = "echo bad >&2\nexit 15\n";
-    let mut migrate = with_plugin(&bench, "web -v", script);
-    Run::of(&mut migrate).code(0).hides("compose: run");
-    let mut rehearse = with_plugin(&bench, "rehearse web", script);
-    Run::of(&mut rehearse).fails("docker compose 2.40.3: bad");
-}
-
-#[test]
-fn b46_without_a_compose_program_four_commands_say_how_to_get_one() {
-    let bench = Bench::web(PLAIN);
-    let to = bench.home().join("out");
-    let export = format!("export web --from containers --to {}", to.display());
-    for args in [
-        "plan web",
-        "plan web --compare",
-        "adopt web",
-        "adopt web --dry-run",
-        "adopt --all",
-        "list",
-        &export,
-    ] {
-        let run = bench.without_compose(args).code(1);
-        run.prints("");
-        let error = "error: this host has no Compose program\n";
-        let hint = "hint: install Docker Compose (package docker-compose-plugin, or docker-compose-v2 on Ubuntu), or use the container image of stacklift, which has it\n";
-        run.says(&[error, hint]);
-    }
-    assert!(bench.nothing_was_changed());
-    assert!(bench.backups("web").is_empty());
-    assert!(!bench.state().exists() && !to.exists());
-}
-
-#[test]
-fn b46_a_migration_an_export_and_a_restore_need_no_compose_program() {
-    let bench = Bench::web(PLAIN);
-    let unknown = "this host has no Compose program: not everything in the file could be checked, so losses may be missing here, and Portainer may reject it";
-    for args in ["migrate web --dry-run", "web"] {
-        let run = bench.without_compose(args).code(0);
-        assert_eq!(run.all().matches(unknown).count(), 1, "{run:#?}");
-        if args != "web" {
-            run.says("  ~  a  recreated: every container of the stack is removed first\n");
-        }
-    }
-    let to = bench.home().join("out");
-    let export = format!("export web --to {}", to.display());
-    bench.without_compose(&export).code(0);
-    assert!(to.join("compose.yaml").exists());
-    let run = bench.without_compose("restore web");
-    run.succeeds("restored web: 1 container matches the snapshot");
 }
 
 #[test]

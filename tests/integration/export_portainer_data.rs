@@ -77,42 +77,6 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).expect("a file")
 }
 
-#[test]
-fn what_portainer_stored_becomes_two_files() {
-    let bench = lost();
-    names_the_export(&bench);
-
-    let data = data(&bench, "old");
-    let to = bench.root().join("web");
-    let (shown, file) = (to.display(), data.join("compose/7/docker-compose.yml"));
-    let run = bench.run(&export_command(&data, &to)).code(0).hides(MARKED);
-    let expected = format!(
-        "    found {}
-exported web to {shown}: compose.yaml and .env, 2 variables
-     note line 6 differs from the file in Portainer, where it depends on /data/compose/7 or Portainer's container
-next: check the files, then run: stacklift adopt web
-",
-        file.display()
-    );
-    run.prints(expected);
-    assert_eq!(
-        read(to.join("compose.yaml")),
-        "# Kept.
-name: \"web\"
-\"x-stacklift\": \"from portainer-data\"
-services:
-  a:
-    image: busybox:1.36
-    env_file: .env
-    volumes: ['/data/compose/7/data:/data']
-"
-    );
-    assert_eq!(read(to.join(".env")), format!("TOKEN={MARKED}\nB=\n"));
-    bench.run("plan web").hides("were started in");
-    let row = "web    1/1         not in this Portainer  blocked: variables differ\n";
-    bench.succeeds("list", row);
-}
-
 /// The Compose file of a Git stack is in a folder of its repository, with other env files. Portainer writes `stack.env` to the
 /// root of its clone.
 #[test]
@@ -288,13 +252,6 @@ fn the_directory_of_a_successor_is_not_exported() {
     let says = "/data/compose/7 is now the directory of the Portainer stack twin, and not of web\nhint: pass an older copy of Portainer's data with --portainer-data";
     with_hashes(&bench, &export, &labeled(&bench)).fails(says);
     assert_eq!(read(to.join("compose.yaml")), PLAIN);
-}
-
-#[test]
-fn what_portainer_did_not_start_is_not_searched() {
-    let bench = Bench::web(PLAIN);
-    let says = "no container of web was started by Portainer\nhint: if the Compose file is lost, run: stacklift export web --from containers\n";
-    bench.fails(EXPORT, says);
 }
 
 /// A link would lead out of Portainer's data, or to another file than in its container (B44).

@@ -1,11 +1,11 @@
 //! B16: after a failure, what can come back comes back. B40: a failure is remembered, a restore never deploys a text that could not be deployed, and no snapshot is passed over
 //! without a word.
 
-use std::{fs, os::unix::fs::chown, process::Command, time::Duration};
+use std::{fs, os::unix::fs::chown, time::Duration};
 
 use testbed::{Call, Era, FaultKind, Status};
 
-use crate::bench::{Bench, PLAIN, Run, id_of, refusal, set_mode};
+use crate::bench::{Bench, PLAIN, Run, refusal, set_mode};
 
 /// [`PLAIN`] with another service, whose image disappears during the deployment.
 fn with_other() -> String {
@@ -32,22 +32,6 @@ fn fails_to_deploy(bench: &Bench, call: Call) {
 }
 
 #[test]
-fn b16_a_result_names_a_directory_that_was_moved_before_the_restore() {
-    let text = format!("{PLAIN}    volumes: ['./was:/data']\n");
-    let bench = Bench::web(&text);
-    bench.stack("web", &text.replace("./was", "./is"), None);
-    fs::rename(bench.dir("web").join("was"), bench.dir("web").join("is")).unwrap();
-    bench.once(Call::Create, FaultKind::LateFailure(Duration::ZERO));
-    let was = bench.dir("web").join("was").display().to_string();
-    let lost = format!(
-        "the restored containers have an empty directory in place of {was}, which did not exist"
-    );
-    let run = bench.fails("adopt web --yes --wait 2s", "restored: it was down for ");
-    assert!(run.all().contains(&format!("s; {lost}")), "{}", run.all());
-    bench.run("plan web").says(&*lost);
-}
-
-#[test]
 fn b40_a_failure_that_changed_nothing_is_remembered() {
     let bench = Bench::web_of(Era::Async, PLAIN);
     let before = bench.containers("web");
@@ -68,94 +52,6 @@ fn b40_a_failure_that_changed_nothing_is_remembered() {
     assert!(bench.calls(Call::Create).is_empty());
     assert!(bench.calls(Call::Update).is_empty());
     assert!(bench.world(|world| world.records.is_empty()));
-}
-
-/// Also one that somebody edited in Portainer.
-#[test]
-fn b40_a_restore_does_not_deploy_what_could_not_be_deployed() {
-    let bench = Bench::of(Era::Async);
-    bench.started("web", PLAIN, None);
-    bench.run("adopt web").code(0);
-    let bad = format!("{PLAIN}    network_mode: service:absent\n");
-    bench.change_record(|record| {
-        record.text.clone_from(&bad);
-        record.status = Status::Error;
-    });
-    bench.run("adopt web --overwrite").code(0);
-    bench.forget_requests();
-    let left = "Portainer is left as it is: it could not deploy the Compose file that it had then";
-    bench.succeeds("restore web", &[left, "restored web"]);
-    assert!(bench.calls(Call::Update).is_empty());
-    bench.world(|world| world.records.clear());
-    bench.succeeds("restore web", &[left, "web is as it was"]);
-    assert!(bench.calls(Call::Create).is_empty());
-}
-
-#[test]
-fn b40_an_unreadable_snapshot_is_named_and_nothing_older_is_taken_unasked() {
-    let bench = Bench::adopted(PLAIN);
-    let older = id_of(&bench.saved(".json")[0]);
-    bench.write(
-        "web",
-        "docker-compose.yml",
-        &format!("{PLAIN}    hostname: b\n"),
-    );
-    bench.run("adopt web").code(0);
-    let newest = bench.saved(".json").pop().expect("a snapshot");
-    fs::write(&newest, "{").expect("a file");
-    let unreadable = format!("failed to read snapshot {}", newest.display());
-    bench.forget_requests();
-    bench.stops("restore web", &[&unreadable[..], "choose it with --to"]);
-    for program in ["mkfifo", "mkdir"] {
-        fs::remove_file(&newest).expect("removed");
-        let made = Command::new(program).arg(&newest).status();
-        assert!(made.expect("a program").success());
-        let run = bench.stops("restore web", &[&unreadable[..], "choose it with --to"]);
-        assert_eq!(run.err.matches("--list").count(), 1, "{run:?}");
-    }
-    fs::remove_dir(&newest).expect("removed");
-    fs::write(&newest, "{").expect("a file");
-    let list = bench.succeeds("restore web --list", &unreadable);
-    list.says("restores none by default: add --to SNAPSHOT")
-        .hides(" default\n");
-    bench.succeeds("plan web", &unreadable);
-    let to = format!("restore web --to {older}");
-    bench.succeeds(&to, "restored web");
-}
-
-#[test]
-fn b40_snapshots_of_another_engine_id_are_named_and_usable() {
-    let bench = Bench::adopted(PLAIN);
-    let id = id_of(&bench.saved(".json")[0]);
-    bench.world(|world| {
-        world.engine = "another".to_owned();
-        let environments = world.endpoints.values_mut();
-        environments.for_each(|one| one.engine.clone_from(&world.engine));
-    });
-    // Nothing to send: what was last sent is known, and no snapshot is taken.
-    bench.run("adopt web").code(0);
-    bench.forget_requests();
-    let others = format!("  taken on an engine with another ID: {id}\n");
-    let to = format!("for example: stacklift restore web --to {id}\n");
-    bench.stops("restore web", &[&others, &to]).hides("delete");
-    let warning = format!(
-        "warning: snapshot {id} was taken on a Docker engine with another ID: check that this is the same host\n"
-    );
-    bench.succeeds(
-        &format!("restore web --to {id}"),
-        &[&warning, "restored web: 1 container"],
-    );
-}
-
-#[test]
-fn b40_no_snapshot_is_no_reason_to_remove_containers() {
-    let bench = Bench::adopted(PLAIN);
-    fs::remove_dir_all(bench.state()).expect("removed");
-    bench.run("adopt web").code(0);
-    bench.forget_requests();
-    bench
-        .stops("restore web", "error: no snapshot of web in ")
-        .hides("delete");
 }
 
 #[test]
@@ -228,54 +124,6 @@ fn b16_the_namespace_of_a_replaced_container_is_taken_from_its_service() {
     let web = bench.container("web-web-1");
     assert_eq!(web.host_config["NetworkMode"], format!("container:{vpn}"));
     assert_eq!(web.state, "running");
-}
-
-#[test]
-fn b16_after_a_failure_what_can_come_back_comes_back() {
-    let text = "services:\n  db:\n    image: x:1\n  web:\n    image: y:1\n";
-    let bench = Bench::web(text);
-    bench.stack("web", &text.replace("y:1", "z:1"), None);
-    bench.world(|world| {
-        world
-            .images
-            .retain(|_, image| image["RepoTags"][0] != "y:1");
-        world.add_image("z:1");
-    });
-    bench.once(Call::Create, removes_all());
-    let problem = "  1. the image of web-web-1 no longer exists: y:1";
-    let ahead = "warning: if the deployment fails, the stack cannot be restored completely:\n";
-    bench.succeeds("plan web", &*format!("{ahead}{problem}"));
-    let later = "warning: the restore will be incomplete; what is possible is restored:\n";
-    bench.fails(
-        "adopt web",
-        &[
-            &format!("{ahead}{problem}")[..],
-            &format!("{later}{problem}"),
-            "could not be restored: web-db-1 was recreated, web-web-1 no longer exists",
-        ],
-    );
-    assert_eq!(bench.container("web-db-1").state, "running");
-}
-
-#[test]
-fn b16_a_directory_that_was_moved_is_named_by_the_restore_after_a_failure() {
-    let text = "services:\n  old:\n    image: x:1\n    volumes: ['./was:/data']\n";
-    let bench = Bench::web(text);
-    let dir = bench.dir("web");
-    fs::rename(dir.join("was"), dir.join("is")).expect("moved");
-    bench.stack("web", &text.replace("was", "is"), None);
-    bench.once(Call::Create, removes_all());
-    bench.succeeds("plan web", "web-old-1 needs ");
-    let run = bench.fails("adopt web", "could not deploy web");
-    let lost = format!(
-        "web-old-1 needs {}, which does not exist\n",
-        dir.join("was").display()
-    );
-    assert_eq!(
-        run.err.matches(&lost).count(),
-        2,
-        "before and after: {run:#?}"
-    );
 }
 
 #[test]

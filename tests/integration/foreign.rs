@@ -1,6 +1,6 @@
 //! Containers outside the stack that use one of its containers (B21).
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testbed::{Call, Rule};
 
 use crate::{
@@ -31,21 +31,6 @@ fn break_inspect(bench: &Bench, vpn: &str) {
     let broken = instead(500, "{\"message\":\"broken\"}");
     let rule = Rule::new(Call::EngineInspect, broken).path(vpn);
     bench.faults().add(rule);
-}
-
-#[test]
-fn b21_the_question_and_the_report_name_whom_an_adoption_harms() {
-    let (bench, _) = shared();
-    on_terminal(&bench, "adopt web", "n\n")
-        .fails(&["these containers are not recreated", "vpn: it does not"]);
-    assert!(bench.nothing_was_changed());
-    let run = bench.run("adopt web --wait 2s --output json").code(0);
-    let report = run.report("adopt");
-    let is_vpn = |one: &Value| one["subject"] == "vpn";
-    let losses = report["plan"]["losses"].as_array().expect("a list");
-    assert!(losses.iter().any(is_vpn), "{report}");
-    let other = report["other_containers"][0].to_string();
-    assert!(other.starts_with("\"vpn: it"), "{report}");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The real binary against the rehearsal's manager and engine; one file a feature.
 
-mod access;
 mod adopt;
 mod adopt_all;
 mod answers;
@@ -19,10 +18,7 @@ mod disk;
 mod doctor;
 mod edited;
 mod engines;
-mod environment;
 mod environments;
-mod export;
-mod export_containers;
 mod export_portainer_data;
 mod exposure;
 mod failures;
@@ -33,19 +29,15 @@ mod headers;
 mod hostile;
 mod hostile_peers;
 mod interrupted;
-mod kept;
 mod limits;
 mod list;
 mod listing;
 mod memory;
-mod networks;
 mod newer;
-mod order;
 mod output;
 mod plan;
 mod proxies;
 mod reading;
-mod refusing;
 mod rehearse;
 mod render;
 mod requests;

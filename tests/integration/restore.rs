@@ -174,18 +174,6 @@ fn the_record_gets_its_text_and_variables_back() {
 }
 
 #[test]
-fn b16_a_restore_is_refused_if_what_a_container_mounts_is_gone() {
-    let bench = Bench::web(&format!("{PLAIN}    volumes: ['./data:/data']\n"));
-    bench.run("web").code(0);
-    fs::remove_dir(bench.dir("web").join("data")).expect("a directory");
-    let ids = bench.containers("web");
-    let missing = "web-a-1 needs ";
-    bench.fails("restore web", &[missing, "/data, which does not exist"]);
-    assert_eq!(bench.containers("web"), ids);
-    bench.succeeds("restore web --force", missing);
-}
-
-#[test]
 fn snapshots_are_private_whole_and_few() {
     let bench = Bench::new();
     bench.stack("web", PLAIN, Some(ENV));
@@ -261,21 +249,6 @@ fn snapshots_are_private_whole_and_few() {
 }
 
 #[test]
-fn what_cannot_be_read_is_unknown_and_said() {
-    let bench = Bench::new();
-    bench.record("web", 1);
-    bench.started("web", PLAIN, None);
-    bench.always(Call::File, refusal());
-    let says = "warning: the snapshot is incomplete: the Portainer stack could not be saved";
-    bench.succeeds("web", says);
-    let file = bench.saved("json").remove(0);
-    let json = read_json(file);
-    assert!(json["record"]["unknown"].is_string(), "{}", json["record"]);
-    let says = "Portainer is left as it is: the snapshot contains no data";
-    bench.succeeds("restore web", says);
-}
-
-#[test]
 fn an_older_snapshot_stays_readable_and_a_newer_one_is_refused() {
     let bench = Bench::migrated(PLAIN);
     let file = bench.saved("json").remove(0);
@@ -286,14 +259,4 @@ fn an_older_snapshot_stays_readable_and_a_newer_one_is_refused() {
     json["version"] = json!(2);
     fs::write(&file, json.to_string()).expect("the snapshot");
     bench.fails("restore web", &["has version 2", "reads versions up to 1"]);
-}
-
-#[test]
-fn b45_whoever_can_read_a_directory_cannot_stop_a_run_on_it() {
-    let bench = Bench::migrated(PLAIN);
-    let lock = fs::File::open(bench.dir("web")).expect("the directory");
-    lock.try_lock().expect("the lock");
-    for args in ["web", "restore web"] {
-        bench.run(args).code(0);
-    }
 }

@@ -1,12 +1,23 @@
 //! The lines that arrange what runs, what Portainer has, and what fails.
 
-use std::{path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use serde_json::{Value, json};
 use testbed::{Call, Container, FaultKind, Files, Git, Record, Rule, Status, World};
 
 /// The repository that Portainer reaches.
 const REPOSITORY: &str = "https://git.example/stacks.git";
+
+/// What Portainer may let only administrators deploy.
+const SETTINGS: [&str; 7] = [
+    "BindMounts",
+    "ContainerCapabilities",
+    "DeviceMapping",
+    "HostNamespace",
+    "PrivilegedMode",
+    "SecurityOpt",
+    "SysctlSetting",
+];
 
 /// A change of what runs, or of what Portainer has.
 pub struct Step {
@@ -30,9 +41,16 @@ impl Step {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         match words[..] {
             ["up", folder, ref rest @ ..] => self.up(world, folder, rest),
+            // While a command runs: before it, `write` also gives the world the file.
+            ["write", path] => {
+                fs::write(Path::new(&self.root).join(path), &self.block).expect("a file");
+            }
             ["down", project] => world.down(project),
             ["container", name, ref rest @ ..] => self.container(world, name, rest),
             ["service", name, ref rest @ ..] => service(world, name, rest),
+            ["image", name, "cannot", "be", "pulled"] => {
+                world.unpullable.insert(name.to_owned());
+            }
             ["image", name, "exists"] => {
                 world.add_image(name);
             }
@@ -41,7 +59,7 @@ impl Step {
             }
             ["volume", "*", "is", "removed"] => world.volumes.clear(),
             ["volume", name, "is", "removed"] => {
-                world.volumes.retain(|volume| volume["Name"] != name);
+                world.volumes.retain(|volume| volume["Name"] != name)
             }
             ["volume", name, "has", "no", "labels"] => {
                 let mut volumes = world.volumes.iter_mut();
@@ -49,10 +67,14 @@ impl Step {
                 volume.expect("a volume")["Labels"] = json!({});
             }
             ["user", name, "has", "the", "key", key] => world.add_user(key, name),
-            ["environment", id, "has", "the", "ID", new] => {
-                let moved = world.endpoints.remove(&number(id));
-                let moved = moved.expect("an environment");
-                world.endpoints.insert(number(new), moved);
+            ["engine", "has", "the", "ID", id] => {
+                id.clone_into(&mut world.engine);
+                for endpoint in world.endpoints.values_mut() {
+                    id.clone_into(&mut endpoint.engine);
+                }
+            }
+            ["engine", "has", "version", version] => {
+                version.clone_into(&mut world.engine_version);
             }
             ["portainer", "stops", "stack", id] => {
                 testbed::stop(world, number(id), 1).expect("stopped");
@@ -87,9 +109,7 @@ impl Step {
                 world.containers.clear();
             }
             ["portainer", "has", "no", "stacks"] => world.records.clear(),
-            ["environment", id, name] => {
-                world.add_endpoint(number(id), name);
-            }
+            ["environment", id, ref rest @ ..] => environment(world, number(id), rest),
             _ => panic!("unknown line: {}", self.words.join(" ")),
         }
     }
@@ -109,6 +129,14 @@ impl Step {
 
     /// The container of this name, or with `*` each one.
     fn container(&self, world: &mut World, name: &str, rest: &[&str]) {
+        if let ["shares", "the", "network", "of", other] = rest {
+            let other = world.container(other).expect("a container");
+            let mode = format!("container:{}", other.id);
+            let mut all = world.containers.values_mut();
+            let container = all.find(|one| one.name == name).expect("a container");
+            container.host_config["NetworkMode"] = mode.into();
+            return;
+        }
         let now = world.now / 1000;
         let mut named = world
             .containers
@@ -141,10 +169,19 @@ impl Step {
                 one.networks
                     .insert((*network).to_owned(), attachment.expect("a network"));
             }),
+            ["is", "not", "healthy", "yet"] => {
+                named.for_each(|one| one.healthy_at = Some(i64::MAX));
+            }
             ["has", "no", "files"] => named.for_each(|one| one.files.clear()),
             ["has", variable] => named.for_each(|one| {
                 let variables = one.config["Env"].as_array_mut();
                 variables.expect("a list").push((*variable).into());
+            }),
+            ["leaves", "every", "network"] => named.for_each(|one| one.networks.clear()),
+            ["loses", "the", "alias", alias, "in", network] => named.for_each(|one| {
+                let attachment = one.networks.get_mut(*network).expect("a network");
+                let aliases = attachment["Aliases"].as_array_mut();
+                aliases.expect("aliases").retain(|one| one != alias);
             }),
             ["is", "never", "healthy"] => named.for_each(|one| one.healthy_at = None),
             ["exits", code] => named.for_each(|one| one.exit(code.parse().expect("a code"), now)),
@@ -152,7 +189,7 @@ impl Step {
                 one.files.insert((*path).to_owned(), b"report\n".to_vec());
             }),
             ["label", label, "=", value] => named.for_each(|one| {
-                let label = if label.contains('.') {
+                let label = if label.starts_with("com.") {
                     (*label).to_owned()
                 } else {
                     format!("com.docker.compose.{label}")
@@ -186,6 +223,8 @@ impl Step {
                     .collect::<Vec<_>>()
                     .concat();
             }
+            ["is", "a", "minute", "older"] => record.created -= 60,
+            ["has", "lost", "its", "workflow"] => record.lost_workflow = true,
             ["is", "updated", "now"] => record.updated = now,
             ["has", "text"] => record.text.clone_from(&self.block),
             [field, "=", value] => set_of_record(record, field, value),
@@ -201,6 +240,48 @@ fn branch(git: &mut Git) -> &mut Files {
     let repository = repository.or_default();
     repository.default.clone_from(&main);
     repository.branches.entry(main).or_default()
+}
+
+/// `environment 2 edge`, and what is known of it: whether it is this host, or a copy of it with the same engine ID.
+fn environment(world: &mut World, id: u64, rest: &[&str]) {
+    match rest {
+        [name] => {
+            world.add_endpoint(id, name);
+            return;
+        }
+        ["is", "gone"] => {
+            world.endpoints.remove(&id);
+            return;
+        }
+        ["has", "the", "ID", new] => {
+            let moved = world.endpoints.remove(&id).expect("an environment");
+            world.endpoints.insert(number(new), moved);
+            return;
+        }
+        ["is", "environment", other, "too"] => {
+            let same = world.endpoints[&number(other)].clone();
+            world.endpoints.insert(id, same);
+            return;
+        }
+        _ => {}
+    }
+    let engine = world.engine.clone();
+    let endpoint = world.endpoints.get_mut(&id).expect("an environment");
+    match rest {
+        ["is", "this", "host"] => endpoint.engine = engine,
+        ["is", "another", "host"] => endpoint.engine = format!("REMOTE-ENGINE-{id}"),
+        ["is", "a", "clone", "of", "this", "host"] => {
+            (endpoint.engine, endpoint.is_clone) = (engine, true);
+        }
+        ["is", "no", "clone"] => endpoint.is_clone = false,
+        ["is", "restricted"] => endpoint.restricted = true,
+        ["lets", "only", "administrators", "deploy", what @ ..] => {
+            let is_named = |setting: &&str| what.contains(setting);
+            endpoint.admin_only = SETTINGS.into_iter().filter(is_named).collect();
+        }
+        ["forbids", "stacks"] => endpoint.forbids_stacks = true,
+        _ => panic!("unknown line: environment {id} {rest:?}"),
+    }
 }
 
 /// `service web/b exits 3`, `service web/b runs`, `service web/a is healthy after 3s`, `service web/a is never healthy`
@@ -231,6 +312,7 @@ fn set(container: &mut Container, field: &str, value: &str) {
         None => match field {
             "state" => value.clone_into(&mut container.state),
             "image" => value.clone_into(&mut container.image),
+            "error" => value.clone_into(&mut container.error),
             "image_id" => value.clone_into(&mut container.image_id),
             _ => panic!("unknown field: {field}"),
         },
@@ -258,6 +340,8 @@ fn set_of_record(record: &mut Record, field: &str, value: &str) {
         "public" => record.control.public = value == "true",
         "name" => value.clone_into(&mut record.name),
         "environment" => record.endpoint = number(value),
+        "prune" => record.prune = Some(value == "true"),
+        "git" => record.git = Some(json()),
         "auto_update" => record.auto_update = Some(json()),
         _ => panic!("unknown field: {field}"),
     }
@@ -323,6 +407,7 @@ pub fn fault(line: &str) -> Result<Rule, String> {
         "garbage" => FaultKind::Garbage,
         "empty" => FaultKind::Empty,
         "cut-off" => FaultKind::CutOff,
+        "repeated" => FaultKind::Repeated,
         "closes" => FaultKind::CloseBefore,
         "closes-after" => FaultKind::CloseAfter,
         "hangs" => FaultKind::Hang,

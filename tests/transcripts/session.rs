@@ -2,9 +2,11 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fs,
-    io::{Read as _, Write as _},
+    io::{self, Read as _, Write as _},
     mem,
+    os::{fd::OwnedFd, unix::fs::symlink},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     thread,
@@ -12,7 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 use snapbox::{Assert, Data};
-use testbed::{Call, Container, Era, Peer, Request};
+use testbed::{Call, Container, Era, Peer, Request, ResourceControl};
 
 use crate::{
     arrange::{self, Step},
@@ -30,8 +32,14 @@ const HOME: &str = "/home/user";
 const ADDRESS: &str = "127.0.0.1:19443";
 const SOCKET: &str = "/tmp/stacklift-rehearsal-AbCdEf/engine.sock";
 
-/// What is masked because it depends on the time: `#` is a digit.
-const TIMES: [(&str, &str); 7] = [
+/// The SHA-256 fingerprint of a certificate.
+const FINGERPRINT: &str = "%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%";
+
+/// What is masked because it differs between runs: `#` is a digit, `%` a hexadecimal one, `@` a letter, and `&` either.
+const MASKED: [(&str, &str); 10] = [
+    ("stacklift-copies-&&&&&&", "stacklift-copies-AbCdEf"),
+    (FINGERPRINT, "(fingerprint)"),
+    ("Up # seconds", "Up Less than a second"),
     ("## @@@ ####, ##:##:##", "2 Jan 2026, 03:04"),
     ("# @@@ ####, ##:##:##", "2 Jan 2026, 03:04"),
     ("still deploying after # s", "still deploying after N s"),
@@ -149,6 +157,20 @@ impl Session {
                     .change_with(call, move |world, git| step.apply(world, git));
             }
             // A terminal is standard input only of a command that is answered.
+            ["teams", ref names @ ..] => {
+                let names = names.iter().copied().map(str::to_owned);
+                self.bench.access(|access| access.teams = names.collect());
+            }
+            ["container", name, "belongs", "to", "teams", teams] => {
+                let control = ResourceControl {
+                    id: 500,
+                    teams: serde_json::from_str(teams).map_err(|error| error.to_string())?,
+                    ..ResourceControl::default()
+                };
+                let id = self.bench.container(name).id;
+                self.bench
+                    .access(|access| access.controls.insert(id, control));
+            }
             ["answer", ref typed @ ..] => {
                 let (before, typed) = (mem::take(&mut self.before), typed.join(" "));
                 self.answers.push(Answer { before, typed });
@@ -161,6 +183,7 @@ impl Session {
                     self.bench.root(),
                 )?);
             }
+            ["forget", "requests"] => self.bench.forget_requests(),
             ["no", "faults"] => self.bench.faults().clear(),
             ["fault", ..] => self.bench.faults().add(arrange::fault(line)?),
             // Somebody creates it there: its containers have the labels of Portainer.
@@ -173,6 +196,10 @@ impl Session {
                 let id = id.parse().map_err(|_| "which stack?")?;
                 let record = self.bench.world(|world| world.records.get(&id).cloned());
                 self.bench.update_in_portainer(&record.ok_or("no stack")?);
+            }
+            ["portainer", "deletes", "stack", id] => {
+                let id = id.parse().map_err(|_| "which stack?")?;
+                self.bench.delete_in_portainer(id);
             }
             ["portainer", "comes", "back"] => self.bench.revive().expect("alive again"),
             ["show", ref what @ ..] => return self.show(what),
@@ -210,6 +237,24 @@ impl Session {
                 let is_counted =
                     |one: &&Request| format!("{:?}", one.call) == *of || peer(one) == *of;
                 lines([requests.iter().filter(is_counted).count()].iter())
+            }
+            // Sorted, because some are made side by side.
+            ["requests"] => {
+                let requests = self.bench.requests().into_iter();
+                let mut all: Vec<String> =
+                    requests.map(|one| shown(&one, &BTreeMap::new())).collect();
+                all.sort();
+                lines(all.iter())
+            }
+            ["container", "access"] => {
+                let names = self.containers();
+                let named = |id: &String| names.values().find(|one| one.id == *id);
+                self.bench.access(|access| {
+                    let own = access.controls.iter();
+                    lines(own.filter_map(|(id, one)| {
+                        Some(format!("{} teams {:?}", named(id)?.name, one.teams))
+                    }))
+                })
             }
             ["access"] => self.bench.world(|world| {
                 lines(world.records.values().map(|one| {
@@ -278,7 +323,8 @@ impl Session {
         assert!(!all.contains("panicked"), "{all}");
         let reveals = line.contains("--reveal") || !line.contains("stacklift ");
         assert!(reveals || !all.contains(MARK), "a value shows: {all}");
-        let mut done = indented(' ', &out) + &indented('!', &err);
+        // Empty lines at the end would separate it from what follows.
+        let mut done = indented(' ', out.trim_end_matches('\n')) + &indented('!', &err);
         match status.code() {
             Some(0) => {}
             Some(code) => done += &indented('?', &code.to_string()),
@@ -314,11 +360,22 @@ impl Session {
             .env_clear()
             .envs(environment.filter_map(|(name, value)| Some((name, value?))))
             .env("PATH", self.bench.path(&[bin]))
-            .env("WITHOUT_COMPOSE", self.bench.path_without_compose(&[bin]))
+            .env("WITHOUT_COMPOSE", self.path_without_compose(bin))
             .env("TERM", "dumb")
             .stdin(Stdio::null())
             .current_dir(self.bench.root());
         command
+    }
+
+    /// `PATH` of a host without a Compose program, whatever this machine has.
+    fn path_without_compose(&self, bin: &Path) -> OsString {
+        let none = self.bench.programs().join("none");
+        fs::create_dir_all(&none).expect("a folder");
+        for name in ["docker", "docker-compose"] {
+            let _ = fs::remove_file(none.join(name));
+            symlink("/bin/false", none.join(name)).expect("a link");
+        }
+        self.bench.path(&[&none, bin])
     }
 
     fn containers(&self) -> BTreeMap<String, Container> {
@@ -358,18 +415,23 @@ impl Session {
         found
     }
 
-    /// The files that were written or removed, each in a line. Those of the state directory are left out.
+    /// The files that were written or removed, each in a line. Of those in the state directory, only new snapshots.
     fn written(&self, before: &BTreeMap<PathBuf, Vec<u8>>) -> String {
         let after = self.files();
         let state = self.bench.state();
-        let is_own = |path: &Path| path.starts_with(&state);
         let is_new = |path: &Path, bytes: &Vec<u8>| before.get(path) != Some(bytes);
         let new = after.iter().filter(|(path, bytes)| is_new(path, bytes));
         let new = new.map(|(path, _)| ("wrote", path));
         let gone = before.keys().filter(|path| !after.contains_key(*path));
         let all = new.chain(gone.map(|path| ("removed", path)));
-        let shown = all.filter(|(_, path)| !is_own(path));
-        lines(shown.map(|(verb, path)| format!("{verb} {}", path.display())))
+        let shown = all.filter_map(|(verb, path)| match path.strip_prefix(&state) {
+            Ok(own) if verb == "wrote" && is_snapshot(own) => Some("took a snapshot".to_owned()),
+            Ok(_) => None,
+            Err(_) => Some(self.without_paths(&format!("{verb} {}", path.display()))),
+        });
+        let mut shown: Vec<String> = shown.collect();
+        shown.sort();
+        lines(shown.iter())
     }
 
     /// Gives the world the files of the stacks and of the user.
@@ -421,17 +483,24 @@ impl Session {
             .replace("CERTIFICATE\n", &self.bench.certificate_pem())
     }
 
+    /// The paths and addresses of this run are replaced by those of every transcript.
+    fn without_paths(&self, text: &str) -> String {
+        let port = self.bench.base_url().rsplit(':').next().map(str::to_owned);
+        let local = |host: &str, port: &str| [host, ":", port].concat();
+        let (port, shown) = (port.unwrap_or_default(), "19443");
+        text.replace(&self.bench.root().display().to_string(), ROOT)
+            .replace(&self.bench.home().display().to_string(), HOME)
+            .replace(&local("127.0.0.1", &port), &local("127.0.0.1", shown))
+            .replace(&local("localhost", &port), &local("localhost", shown))
+            .replace(&self.bench.socket().display().to_string(), SOCKET)
+            // The name of the directory, without its path.
+            .replace(&name(self.bench.root()), &name(Path::new(ROOT)))
+    }
+
     /// What differs between runs is replaced by what a transcript says.
     fn masked(&self, text: &str) -> Result<String, String> {
-        let mut text = text
-            .replace(&self.bench.root().display().to_string(), ROOT)
-            .replace(&self.bench.home().display().to_string(), HOME)
-            .replace(
-                self.bench.base_url().trim_start_matches("https://"),
-                ADDRESS,
-            )
-            .replace(&self.bench.socket().display().to_string(), SOCKET);
-        for (template, with) in TIMES {
+        let mut text = self.without_paths(text);
+        for (template, with) in MASKED {
             let masked = replaced(&text, template, with);
             if template.contains('@') && masked != text && self.columns.is_some() {
                 return Err(format!(
@@ -456,15 +525,15 @@ fn pick(line: &str, path: &str, out: &str) -> String {
     };
     let schema: Value = serde_json::from_str(&schema::stored()).expect("JSON");
     let outputs = schema["properties"].as_object().expect("outputs");
-    let output = line
-        .split_whitespace()
-        .find(|word| outputs.contains_key(*word));
+    let mut words = line.split_whitespace();
+    let output = words.find(|word| outputs.contains_key(*word));
     if let Some(output) = output.filter(|_| line.contains("--output json")) {
-        // Several plans have a report of their own.
-        let output = if json.get("plans").is_some() {
-            "plans"
-        } else {
-            output
+        let is_there = |key: &str| json.get(key).is_some();
+        // Several stacks have a report of their own.
+        let output = match output {
+            "adopt" if is_there("stacks") => "adopt-all",
+            "plan" if is_there("plans") => "plans",
+            output => output,
         };
         schema::conforms(output, &json);
     }
@@ -492,6 +561,12 @@ fn shown(request: &Request, names: &BTreeMap<String, String>) -> String {
     format!("{}: {} {path}", peer(request), request.method)
 }
 
+/// The last part of a path.
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
 /// Whether a part of a path begins with the ID of a container.
 fn is_id(part: &str) -> bool {
     part.len() >= 64 && part.bytes().take(64).all(|byte| byte.is_ascii_hexdigit())
@@ -502,30 +577,34 @@ fn is_change(request: &Request) -> bool {
     !matches!(request.method.as_str(), "GET" | "HEAD") && request.call != Call::Preview
 }
 
-/// What a command prints on two terminals of this width, or in pipes, and its end.
+/// The outer and the inner end of a terminal of this width, or of a pipe.
+fn ends(columns: Option<u16>) -> (fs::File, fs::File) {
+    if let Some(columns) = columns {
+        return terminal(columns, 24);
+    }
+    let (outer, inner) = io::pipe().expect("a pipe");
+    let file = |end: OwnedFd| fs::File::from(end);
+    (file(outer.into()), file(inner.into()))
+}
+
+/// What a command prints on two terminals of this width, or in pipes, and its end. A question is always asked on a terminal.
 fn output(
     command: &mut Command,
     columns: Option<u16>,
     answers: Vec<Answer>,
     bench: &Bench,
 ) -> (String, String, ExitStatus) {
-    let Some(columns) = columns else {
-        let output = command.output().expect("a shell");
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        return (text(&output.stdout), text(&output.stderr), output.status);
-    };
-    let (out, inner_out) = terminal(columns, 24);
-    let (err, inner_err) = terminal(columns, 24);
-    if !answers.is_empty() {
+    let is_asked = !answers.is_empty();
+    let (out, inner_out) = ends(columns);
+    let (err, inner_err) = ends(columns.or(is_asked.then_some(120)));
+    if is_asked {
         command.stdin(inner_err.try_clone().expect("a copy"));
     }
     command.stdout(inner_out).stderr(inner_err);
     let mut child = command.spawn().expect("a shell");
     // Closes the inner ends of this process, so that the output ends with the child.
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let closed = command.stdin(Stdio::null()).stdout(Stdio::null());
+    closed.stderr(Stdio::null());
     let out = thread::spawn(move || everything_on(out));
     let err = answered(err, answers, bench);
     let out = out.join().expect("read");
@@ -555,14 +634,16 @@ fn answered(mut terminal: fs::File, answers: Vec<Answer>, bench: &Bench) -> Stri
     shown + &everything_on(terminal)
 }
 
-/// Replaces each part of a text that fits a template: `#` is a digit, and `@` a letter.
+/// Replaces each part of a text that fits a template.
 fn replaced(text: &str, template: &str, with: &str) -> String {
     let fits = |part: &str| {
         part.bytes()
             .zip(template.bytes())
             .all(|(is, wanted)| match wanted {
                 b'#' => is.is_ascii_digit(),
+                b'%' => is.is_ascii_hexdigit(),
                 b'@' => is.is_ascii_alphabetic(),
+                b'&' => is.is_ascii_alphanumeric(),
                 wanted => is == wanted,
             })
     };
@@ -585,6 +666,14 @@ fn without_times(text: &str) -> String {
     let text = text.replace("less than 0.1 s", "N s");
     let masked = replaced(&text, " #.# s", " N s");
     replaced(&masked, " ##.# s", " N s")
+}
+
+/// Whether a file of the state directory is a snapshot, which is named after its time.
+fn is_snapshot(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| {
+        name.starts_with(|c: char| c.is_ascii_digit()) && name.ends_with(".json")
+    })
 }
 
 /// Finds the files below a folder, with what they contain.
