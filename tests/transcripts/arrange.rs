@@ -59,7 +59,7 @@ impl Step {
             }
             ["volume", "*", "is", "removed"] => world.volumes.clear(),
             ["volume", name, "is", "removed"] => {
-                world.volumes.retain(|volume| volume["Name"] != name)
+                world.volumes.retain(|volume| volume["Name"] != name);
             }
             ["volume", name, "has", "no", "labels"] => {
                 let mut volumes = world.volumes.iter_mut();

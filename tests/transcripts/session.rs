@@ -248,11 +248,11 @@ impl Session {
             }
             ["container", "access"] => {
                 let names = self.containers();
-                let named = |id: &String| names.values().find(|one| one.id == *id);
+                let owner = |id: &String| names.values().find(|one| one.id == *id);
                 self.bench.access(|access| {
                     let own = access.controls.iter();
                     lines(own.filter_map(|(id, one)| {
-                        Some(format!("{} teams {:?}", named(id)?.name, one.teams))
+                        Some(format!("{} teams {:?}", owner(id)?.name, one.teams))
                     }))
                 })
             }
