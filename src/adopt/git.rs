@@ -242,7 +242,7 @@ impl FromGit {
     ) {
         let folder = self.repository.folder().to_owned();
         let ranks = best.services.iter();
-        let ranks = ranks.map(|one| (one.service.as_str(), one.fate.rank()));
+        let ranks = ranks.map(|service| (service.service.as_str(), service.fate.rank()));
         let ranks: BTreeMap<_, _> = ranks.collect();
         let rank_of = |service: &str| ranks.get(service).copied().unwrap_or_default();
         let is_worse = |one: &&ServicePlan| one.fate.rank() > rank_of(&one.service);
@@ -255,7 +255,7 @@ impl FromGit {
         let is_other = |one: &&Finding| !best.blockers.contains(one);
         let other = plan.blockers.iter().filter(is_other);
         let other = other.filter(|finding| Some(finding.message.as_str()) != said);
-        details.extend(other.map(|one| one.message.clone()));
+        details.extend(other.map(|finding| finding.message.clone()));
         if !self.different.is_empty() && (self.reads_own || !details.is_empty()) {
             let names = listed(&Vec::from_iter(&self.different));
             details.push(format!(

@@ -171,7 +171,8 @@ impl Prepared {
             let all = of.before.host.listed().iter();
             // A restart loop continues (B28).
             let state = |one: &Container| one.state.replace("restarting", "running");
-            all.map(|one| (one.id.clone(), state(one))).collect()
+            all.map(|container| (container.id.clone(), state(container)))
+                .collect()
         };
         let sent = |of: &Self| {
             let rewrite = of.rewrite.as_ref().ok()?;
@@ -275,7 +276,11 @@ impl Prepared {
 
 /// What a plan does not say by itself: volumes without names, and a Git stack that does not run.
 fn warnings(plan: &Plan, runs: &Runs, situation: &Situation, before: &Before) -> Vec<String> {
-    let unnamed: Vec<_> = runs.unnamed.iter().map(|one| printable(one)).collect();
+    let unnamed: Vec<_> = runs
+        .unnamed
+        .iter()
+        .map(|service| printable(service))
+        .collect();
     let unnamed = (!unnamed.is_empty()).then(|| {
         format!(
             "the anonymous volumes of {} get no names: Portainer may replace them with empty ones later",

@@ -541,7 +541,9 @@ pub(super) fn command() -> clap::Command {
     for (name, ignored) in IGNORED {
         let mut settings = Vec::new();
         let flags = flags.iter().map(|flag| {
-            let setting = options::ALL.iter().find(|one| flag.get_id() == one.key);
+            let setting = options::ALL
+                .iter()
+                .find(|option| flag.get_id() == option.key);
             let flag = match setting.filter(|_| name == "rehearse") {
                 Some(setting) => setting.flag(false),
                 None => flag.clone(),

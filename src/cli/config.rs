@@ -85,9 +85,9 @@ pub(super) fn run(arguments: &ConfigArguments, cli: Cli) -> Result<(), Ended> {
 /// Where the API key comes from. Reads it, to mask it and to report a file that cannot be used.
 fn api_key(entries: &[SettingEntry], common: &Common, console: &Console) -> ApiKeyEntry {
     let key = options::API_KEY_FILE.key;
-    let file = entries.iter().find(|one| one.name == key);
+    let file = entries.iter().find(|entry| entry.name == key);
     let flag = common.value(key);
-    let path = flag.or(file.and_then(|one| one.value.as_deref()));
+    let path = flag.or(file.and_then(|entry| entry.value.as_deref()));
     let source = match file {
         // A missing key is not an invalid setting: some commands need none.
         _ if path.is_none() && !api_key_is_given() => return ApiKeyEntry::default(),
@@ -137,9 +137,9 @@ fn show(config: &Config, console: &Console) {
             source(&state.source, &state.error),
         ),
     ];
-    let settings = config.settings.iter().map(|one| {
-        let from = source(&one.source, &one.error);
-        row(one.name, value(&one.value), from)
+    let settings = config.settings.iter().map(|entry| {
+        let from = source(&entry.source, &entry.error);
+        row(entry.name, value(&entry.value), from)
     });
     let files = config.files.iter().map(|file| {
         let found = match &file.error {

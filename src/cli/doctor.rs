@@ -73,7 +73,7 @@ fn with_settings(mut settings: Settings, console: &Arc<Console>) -> Vec<Check> {
     };
     let (status, (compose, (engine, about))) =
         side_by_side(status, || side_by_side(of_compose, of_engine));
-    let not_checked = |reason| ["user", "environment"].map(|one| Check::not_checked(one, reason));
+    let not_checked = |reason| ["user", "environment"].map(|name| Check::not_checked(name, reason));
     let without_key = || not_checked("it needs a valid API key");
     let (api_key, with_key) = match &client {
         Ok(client) if has_key && status.is_ok() => {
@@ -116,7 +116,12 @@ fn show(report: &DoctorReport, console: &Console) {
             line(check, console);
         }
     }
-    let with = |status| report.checks.iter().filter(move |one| one.status == status);
+    let with = |status| {
+        report
+            .checks
+            .iter()
+            .filter(move |check| check.status == status)
+    };
     let again = "Fix this, then run stacklift doctor again:";
     hints(again, with(Status::Failed), console);
     hints("Consider this:", with(Status::Warning), console);

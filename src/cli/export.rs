@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
         (Some(name), ExportSource::PortainerData) => vec![lost::run(name, arguments, cli)?],
         _ => of_portainer(name.as_ref(), arguments, cli)?,
     };
-    let failed = stacks.iter().filter(|one| one.error.is_some()).count();
+    let failed = stacks.iter().filter(|stack| stack.error.is_some()).count();
     if failed > 0 {
         let all = counted(stacks.len(), "stack");
         console.warning(&format!("failed to export {failed} of {all}"));
@@ -87,15 +87,15 @@ fn of_portainer(
             ));
         }
         let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from("."));
-        let records = portainer.all_records(endpoint)?.into_iter().map(|one| {
-            let name = one.name;
-            one.record.map_err(|why| {
+        let records = portainer.all_records(endpoint)?.into_iter().map(|record| {
+            let name = record.name;
+            record.record.map_err(|why| {
                 let why = Failure::new(why).hint(HINT_FOR_UNCLEAR);
                 (name, anyhow::Error::from(why))
             })
         });
         let is_elsewhere = |one: &Record| one.endpoint_id != endpoint;
-        let records = records.filter(|one| !one.as_ref().is_ok_and(is_elsewhere));
+        let records = records.filter(|record| !record.as_ref().is_ok_and(is_elsewhere));
         return Ok(exporting.all(records.collect(), &to));
     };
     let mut records = portainer.records(endpoint, name.as_str(), &name.portainer_name())?;
@@ -142,12 +142,12 @@ fn of_portainer(
 /// The only project whose containers were started in a directory that exists.
 fn other_project(engine: &EngineReader, tool: &str, dir: &Path) -> Option<String> {
     let all = dir.exists().then(|| engine.list_all().ok()).flatten()?;
-    let here = all.iter().filter(|one| {
-        let started = one.compose_label(tool, "project.working_dir");
+    let here = all.iter().filter(|container| {
+        let started = container.compose_label(tool, "project.working_dir");
         started.is_some_and(|started| is_same(Path::new(started), dir))
     });
     let projects: BTreeSet<&str> = here
-        .filter_map(|one| one.compose_label(tool, "project"))
+        .filter_map(|container| container.compose_label(tool, "project"))
         .collect();
     let only = projects.first().filter(|_| projects.len() == 1);
     only.map(|&project| project.to_owned())

@@ -50,7 +50,9 @@ fn write(to: &Dir, command: &Command) -> Result<()> {
     let (name, page) = (man.get_filename(), page.as_bytes());
     to.write(&name, page, Rights::AtMost(0o644), Existing::Replace)
         .with_context(|| name.clone())?;
-    let mut shown = command.get_subcommands().filter(|one| !is_internal(one));
+    let mut shown = command
+        .get_subcommands()
+        .filter(|command| !is_internal(command));
     shown.try_for_each(|command| write(to, command))
 }
 

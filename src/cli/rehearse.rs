@@ -160,7 +160,7 @@ impl Rehearsed<'_> {
         // Where the stack is in the embedded Portainer, and how long its embedded containers were down, means nothing.
         (report.url, report.undo) = (None, None);
         let services = report.services.iter_mut();
-        for container in services.flat_map(|one| &mut one.containers) {
+        for container in services.flat_map(|service| &mut service.containers) {
             container.away = None;
         }
         adopt_command::show(&report, console);

@@ -171,7 +171,7 @@ fn rewrite<'p>(prepared: &'p Prepared, stack: &Stack, console: &Console) -> Resu
     let rewrite = prepared.rewrite.as_ref();
     let rewrite = rewrite.map_err(|blockers| adopt::blocked(stack, blockers))?;
     let notices = rewrite.notices.iter();
-    for notice in notices.filter(|one| one.kind != Kind::StillAnonymous) {
+    for notice in notices.filter(|notice| notice.kind != Kind::StillAnonymous) {
         console.remark(&notice.clone().in_file(stack.file()).message);
     }
     Ok(rewrite)

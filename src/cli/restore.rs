@@ -159,21 +159,21 @@ fn list(store: &Store, name: &StackName, console: &Console) -> Result<SnapshotsR
         let saved = store.load(&id);
         let saved = saved.map_err(|error| console.warning(&format!("{error:#}")));
         let snapshot = saved.as_ref().ok().map(|saved| &saved.snapshot);
-        let record = snapshot.and_then(|one| one.record.known());
-        let containers = snapshot.and_then(|one| one.containers.known());
+        let record = snapshot.and_then(|snapshot| snapshot.record.known());
+        let containers = snapshot.and_then(|snapshot| snapshot.containers.known());
         SnapshotEntry {
             size: store
                 .path(&id)
                 .and_then(|path| Some(disk::metadata(&path).ok()?.len())),
-            command: snapshot.map(|one| one.command.clone()),
+            command: snapshot.map(|snapshot| snapshot.command.clone()),
             containers: containers.map(Vec::len),
             portainer_known: match record {
                 Some(Some(_)) => true,
-                Some(None) => snapshot.is_some_and(|one| !one.may_be_unseen),
+                Some(None) => snapshot.is_some_and(|snapshot| !snapshot.may_be_unseen),
                 None => false,
             },
-            portainer_stack: record.and_then(|one| Some(one.as_ref()?.id.clone())),
-            state: match snapshot.map(|one| one.ran_whole) {
+            portainer_stack: record.and_then(|record| Some(record.as_ref()?.id.clone())),
+            state: match snapshot.map(|snapshot| snapshot.ran_whole) {
                 None => SnapshotState::Unreadable,
                 Some(_) if default.as_ref() == Some(&id) => SnapshotState::Default,
                 Some(Some(true)) => SnapshotState::Complete,
@@ -225,7 +225,7 @@ fn show(list: &SnapshotsReport, command: &str, console: &Console) {
     ];
     console.result_table(&header, list.snapshots.iter().map(row));
     let mut all = list.snapshots.iter();
-    let what = if all.any(|one| one.state == SnapshotState::Default) {
+    let what = if all.any(|snapshot| snapshot.state == SnapshotState::Default) {
         "restores the default snapshot; add --to SNAPSHOT for another"
     } else {
         "restores none by default: add --to SNAPSHOT"

@@ -91,7 +91,7 @@ pub(super) fn lines(
     }
     for row in &mut rows {
         if let (Some(tail), Some((_, last))) = (&row.tail, row.cells.last_mut())
-            && let Some((_, names)) = below.iter_mut().find(|one| one.0 == of_any_name(tail))
+            && let Some((_, names)) = below.iter_mut().find(|below| below.0 == of_any_name(tail))
         {
             let [name, command] = tail;
             names.push(name.clone());

@@ -44,7 +44,7 @@ pub(super) fn find<'h>(inventory: &Inventory, host: &'h Overview) -> Result<Vec<
     finder.projects();
     finder.records();
     let mut found = finder.found;
-    found.sort_by_cached_key(|one| (one.name.to_lowercase(), one.name.clone()));
+    found.sort_by_cached_key(|stack| (stack.name.to_lowercase(), stack.name.clone()));
     Ok(found)
 }
 

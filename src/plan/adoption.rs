@@ -106,7 +106,12 @@ impl Plan {
     fn decide(&mut self, facts: &Facts, project: &Project) {
         let compose = portainer_compose(facts);
         let redefined = Redefined::new(facts, compose);
-        let steering = Steering::new(facts, project, compose, facts.record.map(|one| one.record));
+        let steering = Steering::new(
+            facts,
+            project,
+            compose,
+            facts.record.map(|facts| facts.record),
+        );
         self.services = services(facts, project, compose, &redefined, &steering);
         if facts.redeploys {
             self.replace_all_from_git(facts);
@@ -195,7 +200,9 @@ impl Plan {
                 |one: &Inspected| edited::is_as_left(*one, &facts.before.last_sent, facts.tool);
             let restored = facts.before.host.inspected();
             let restored = restored.filter(|container| is_as_left(container) == Some(true));
-            self.by_hand = restored.map(|one| one.name().to_owned()).collect();
+            self.by_hand = restored
+                .map(|container| container.name().to_owned())
+                .collect();
         }
         let edited = facts.record.filter(|_| self.in_portainer.may_be_theirs());
         if let Some(record) = edited {
@@ -221,7 +228,8 @@ impl Plan {
             Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
                 let own = inspected(facts, &service.containers);
                 let lacks_one = service.asked.is_some_and(|asked| asked > own.len());
-                let all_run = !own.is_empty() && own.iter().all(|one| one.runs_or_succeeded());
+                let all_run =
+                    !own.is_empty() && own.iter().all(|container| container.runs_or_succeeded());
                 all_run && !lacks_one && differs_from_adoption(facts, service) != Some(true)
             }
         };
@@ -267,8 +275,8 @@ impl Plan {
             .host
             .inspected()
             .filter(|container| container.is_paused());
-        self.warn_all(paused.map(|one| {
-            let (name, tool) = (one.name(), facts.tool);
+        self.warn_all(paused.map(|container| {
+            let (name, tool) = (container.name(), facts.tool);
             format!("{name} stays paused: to continue it, run: {tool} unpause {name}")
         }));
     }

@@ -116,7 +116,7 @@ pub fn split_surplus<'a>(
     after: usize,
     tool: &str,
 ) -> Vec<Inspected<'a>> {
-    own.sort_by_key(|one| one.container_number(tool));
+    own.sort_by_key(|container| container.container_number(tool));
     own.split_off(after)
 }
 

@@ -119,7 +119,10 @@ impl Plan {
         let refused = unsupported::unsupported(facts, project, compose, |_| true);
         self.blockers.extend(refused);
         let steering = Steering::new(facts, project, compose, None);
-        let rejected = steering.rejected().into_iter().map(|one| one.message);
+        let rejected = steering
+            .rejected()
+            .into_iter()
+            .map(|blocker| blocker.message);
         self.blockers
             .extend(validation::rejects(rejected.collect()));
         self.warn_all(steering.doubt());

@@ -74,7 +74,9 @@ pub fn fate_of<'s>(services: &'s [ServicePlan], container: &str) -> Option<&'s F
 /// The longest time that one of the running containers has to stop, in seconds.
 pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
     let running = containers.iter().filter(|container| container.is_running());
-    running.map(|one| one.stop_grace().unwrap_or(10)).max()
+    running
+        .map(|container| container.stop_grace().unwrap_or(10))
+        .max()
 }
 
 /// The inspect objects of the containers with these names.

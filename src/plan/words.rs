@@ -84,7 +84,7 @@ pub fn downtime(services: &[ServicePlan]) -> Vec<String> {
     let removed = services
         .iter()
         .filter(|service| matches!(service.fate, Fate::Removed(_)));
-    let removed: Vec<&str> = removed.map(|one| one.service.as_str()).collect();
+    let removed: Vec<&str> = removed.map(|service| service.service.as_str()).collect();
     parts.extend(said(&removed, "is removed"));
     parts
 }

@@ -101,7 +101,7 @@ impl AllReport {
         if stacks.any(|stack| stack.result == StackResult::Blocked) {
             return 1;
         }
-        if self.to_adopt().any(|one| one.before.adopt.loses()) {
+        if self.to_adopt().any(|stack| stack.before.adopt.loses()) {
             return 3;
         }
         0

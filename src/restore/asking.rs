@@ -51,13 +51,15 @@ impl Restoration<'_, '_, '_> {
         let others = gone
             .iter()
             .filter(|container| waits && container.is_running());
-        let others = others.map(|one| one.stop_grace().unwrap_or(10)).max();
+        let others = others
+            .map(|container| container.stop_grace().unwrap_or(10))
+            .max();
         let down = down(&recreated, &containers, &plan.dependencies, others);
         let deploys = step.deploys(self.snapshot());
         let ended = containers
             .iter()
             .filter(|container| deploys && !container.is_running());
-        let again: Vec<String> = ended.map(|one| self.called(*one)).collect();
+        let again: Vec<String> = ended.map(|container| self.called(*container)).collect();
         let mut kept = own(self.snapshot(), existing);
         kept.retain(|container| {
             !plan.removes(*container) && !plan.changing.contains_key(container.name())
@@ -132,7 +134,7 @@ impl Restoration<'_, '_, '_> {
         let own = own(self.snapshot(), &planned.existing).into_iter();
         let (plan, replaces) = (&planned.containers, step.replaces_containers());
         own.filter(|container| (replaces && !planned.keeps) || plan.removes(*container))
-            .partition(|one| removes_all || plan.removes(*one))
+            .partition(|container| removes_all || plan.removes(*container))
     }
 
     /// Asks if a container is stopped or removed, if Portainer may do so, if the restore ends with nothing that runs, or if
@@ -170,8 +172,8 @@ fn down(
 ) -> String {
     let grace = |name: &str| {
         let mut running = recreated.iter().filter(|container| container.is_running());
-        let found = running.find(|one| one.name() == name);
-        found.map_or(0, |one| one.stop_grace().unwrap_or(10))
+        let found = running.find(|container| container.name() == name);
+        found.map_or(0, |container| container.stop_grace().unwrap_or(10))
     };
     if !recreated.iter().any(|container| container.is_running()) {
         return String::new();

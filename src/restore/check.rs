@@ -265,7 +265,7 @@ impl Needs<'_, '_> {
     /// The networks that other projects own, and the fixed addresses that are taken.
     fn missing_networks(&self, recreated: &[Inspected]) -> Result<Vec<Finding>> {
         let all = self.engine.all_networks()?;
-        let of = |one| [text(one, "Name"), text(one, "Id")];
+        let of = |object| [text(object, "Name"), text(object, "Id")];
         let known: BTreeSet<&str> = all.iter().flat_map(of).collect();
         let names: BTreeSet<&str> = recreated
             .iter()

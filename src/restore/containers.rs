@@ -78,7 +78,7 @@ impl Restoration<'_, '_, '_> {
             let existing = self.existing()?;
             let now = own(self.snapshot(), &existing)
                 .into_iter()
-                .filter(|one| !one.is_being_removed());
+                .filter(|container| !container.is_being_removed());
             if now.map(Inspected::id).collect::<BTreeSet<_>>() != restored {
                 return Ok(true);
             }

@@ -51,5 +51,5 @@ fn find(engine: &EngineReader, saved: &[Value], tool: &str, mode: &str) -> Resul
     let mut all = saved.iter().map(Inspected);
     let is_of_service = |one: &Inspected| one.compose_label(tool, "service") == service;
     let found = all.find(is_of_service).filter(|_| service.is_some());
-    Ok(found.map(|one| one.id().to_owned()))
+    Ok(found.map(|container| container.id().to_owned()))
 }

@@ -120,7 +120,7 @@ impl Restoration<'_, '_, '_> {
         match found {
             Ok(found) if found.is_empty() => false,
             Ok(found) => {
-                let lost: Vec<&Finding> = found.iter().map(|one| &one.loss).collect();
+                let lost: Vec<&Finding> = found.iter().map(|foreign| &foreign.loss).collect();
                 self.run.warn(list(NOT_RECREATED, &lost));
                 true
             }

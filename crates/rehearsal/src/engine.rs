@@ -69,7 +69,7 @@ fn perform(world: &mut World, name: &str, request: &Request) -> Result<Response,
                 .networks
                 .iter()
                 .filter(|network| wanted(&network["Labels"]));
-            json(&found.map(|one| network(world, one)).collect())
+            json(&found.map(|found| network(world, found)).collect())
         }
         Call::EngineNetworks => json(&network(world, world.network(name)?)),
         Call::EngineNetworkCreate => {
@@ -144,11 +144,14 @@ pub(super) fn list(world: &World, request: &Request) -> Value {
     let (all, wanted) = (flag(request, "all"), labels(request));
     let ids = texts(&filters(request)["id"]);
     let mut found = world.containers.values().collect::<Vec<_>>();
-    found.retain(|one| (all || one.is_running()) && wanted(&json!(one.labels)));
-    found.retain(|one| ids.is_empty() || ids.contains(&one.id));
+    found.retain(|container| (all || container.is_running()) && wanted(&json!(container.labels)));
+    found.retain(|container| ids.is_empty() || ids.contains(&container.id));
     // The engine lists the newest first.
     found.sort_by(|one, other| (other.created, &other.id).cmp(&(one.created, &one.id)));
-    found.into_iter().map(|one| listed(world, one)).collect()
+    found
+        .into_iter()
+        .map(|container| listed(world, container))
+        .collect()
 }
 
 /// The events of containers so far, between `since` and `until`. A real engine also sends those until `until` as they

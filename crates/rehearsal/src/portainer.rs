@@ -143,7 +143,7 @@ fn read(world: &mut World, request: &Request) -> Result<Response, Refused> {
             json(&shown::environment(number, &world.endpoints[&number]))
         }
         Call::Me => {
-            let at = world.keys.iter().position(|one| *one == key);
+            let at = world.keys.iter().position(|other| *other == key);
             let id = at.map_or(0, |at| at + 1);
             json(
                 &json!({ "Id": id, "Username": key.user, "Role": if key.is_admin { 1 } else { 2 } }),

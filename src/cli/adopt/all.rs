@@ -109,12 +109,12 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     all.adopt(&planned, &report, &interrupt);
     let report = lock(&report);
     console.result(arguments.output, &*report, text::show_end)?;
-    let mut is_missing = report.stacks.iter().any(|one| one.result.is_missing());
+    let mut is_missing = report.stacks.iter().any(|stack| stack.result.is_missing());
     if arguments.all {
         text::show_left_out(&report, &all.settings.typed, console);
     }
     text::show_untried(&report, console);
-    let left = report.stacks.iter().filter(|one| one.is_left());
+    let left = report.stacks.iter().filter(|stack| stack.is_left());
     for one in left.filter(|_| !arguments.all) {
         let words = ["plan", one.before.stack.name.as_str()];
         text::show_left(one, all.settings.typed.with(&words), console);
@@ -133,10 +133,10 @@ fn watch(
     let typed = common.repeatable();
     Interrupt::watch_with(console, move |console, state| {
         let mut report = lock(&report);
-        let began = report.stacks.iter().any(|one| one.report.is_some());
+        let began = report.stacks.iter().any(|stack| stack.report.is_some());
         let environment = report.environment;
         let mut stacks = report.stacks.iter_mut();
-        match stacks.find(|one| one.result == StackResult::Interrupted) {
+        match stacks.find(|stack| stack.result == StackResult::Interrupted) {
             Some(one) => {
                 let name = &one.before.stack.name;
                 console.state(&state.of(name));
@@ -204,13 +204,13 @@ impl All<'_> {
         let mut found = inventory.find(&host)?;
         self.require(&found)?;
         if !self.arguments.all {
-            found.retain(|one| self.is_wanted(one));
-            found.sort_by_key(|one| self.names.iter().position(|name| *name == one.name));
+            found.retain(|stack| self.is_wanted(stack));
+            found.sort_by_key(|stack| self.names.iter().position(|name| *name == stack.name));
         }
         let done = AtomicUsize::new(0);
         let all = counted(found.len(), "stack");
-        let stacks = in_parallel_of(PLANNED_AT_ONCE, &found, |one| {
-            let planned = self.plan_one(one, &host, &inventory);
+        let stacks = in_parallel_of(PLANNED_AT_ONCE, &found, |stack| {
+            let planned = self.plan_one(stack, &host, &inventory);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             self.console
                 .still_waiting(&format!("planned {done} of {all}"));
@@ -230,7 +230,7 @@ impl All<'_> {
         let excluded = self.arguments.exclude.iter();
         let names = self.names.iter().copied().map(OsStr::new);
         for name in excluded.map(OsString::as_os_str).chain(names) {
-            if !found.iter().any(|one| OsStr::new(&one.name) == name) {
+            if !found.iter().any(|stack| OsStr::new(&stack.name) == name) {
                 let name = StackName::new(name)?;
                 let what = format!("there is no stack named {name} in `stacklift list`");
                 return Err(if self.arguments.all {
@@ -352,15 +352,18 @@ impl All<'_> {
     /// Asks once about all stacks, if a container of one is replaced or something is lost (B08).
     fn ask(&self, planned: &[Option<Planned>]) -> Result<()> {
         let planned = planned.iter().flatten();
-        let names: Vec<&str> = planned.clone().map(|one| one.name.as_str()).collect();
-        let effects = planned.filter_map(|one| {
-            let effect = match &one.plan {
+        let names: Vec<&str> = planned
+            .clone()
+            .map(|planned| planned.name.as_str())
+            .collect();
+        let effects = planned.filter_map(|planned| {
+            let effect = match &planned.plan {
                 Some(plan) => plan.interruption()?,
                 None => "what an interrupted run left is restored first".to_owned(),
             };
             Some(match names.len() {
                 1 => effect,
-                _ => format!("{}: {effect}", one.name),
+                _ => format!("{}: {effect}", planned.name),
             })
         });
         let effects: Vec<String> = effects.collect();

@@ -127,9 +127,11 @@ fn ask(
     ];
     let missing = asked
         .iter()
-        .filter(|one| !values.contains_key(one.key) && !now.contains_key(one.key));
+        .filter(|setting| !values.contains_key(setting.key) && !now.contains_key(setting.key));
     if !is_on_terminal() {
-        let missing: Vec<String> = missing.map(|one| format!("--{}", one.key)).collect();
+        let missing: Vec<String> = missing
+            .map(|setting| format!("--{}", setting.key))
+            .collect();
         if missing.is_empty() {
             return Ok(None);
         }
@@ -229,7 +231,10 @@ fn most_projects(Cli { common, console }: Cli) -> Option<(String, usize)> {
     let tool = &settings.location.tool;
     let containers = peers::engine(&settings, console).list_all().ok()?;
     let mut projects: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (parent, project) in containers.iter().filter_map(|one| started(one, tool)) {
+    for (parent, project) in containers
+        .iter()
+        .filter_map(|container| started(container, tool))
+    {
         projects.entry(parent).or_default().insert(project);
     }
     let counts = projects.into_iter().map(|(dir, all)| (dir, all.len()));

@@ -41,7 +41,7 @@ pub(super) fn edited(path: &Path, text: &str, values: &BTreeMap<&str, String>) -
     parse_settings(path, text)?;
     let mut edited = text.to_owned();
     let given = options::ALL.iter();
-    for (setting, value) in given.filter_map(|one| Some((one, values.get(one.key)?))) {
+    for (setting, value) in given.filter_map(|setting| Some((setting, values.get(setting.key)?))) {
         let line = format!("{} = {}", setting.key, toml(setting, value));
         let place = assignment(&edited, setting.key).or_else(|| comment(&edited, setting.key));
         if let Some(place) = place {

@@ -24,7 +24,10 @@ const CONFIG_INIT: &str = "run stacklift config init";
 pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
     let subject = "settings";
     let files = sourced.files.iter().filter_map(|file| file.error.as_ref());
-    let settings = sourced.entries.iter().filter_map(|one| one.error.as_ref());
+    let settings = sourced
+        .entries
+        .iter()
+        .filter_map(|entry| entry.error.as_ref());
     let check = |problem: &Finding| {
         let otherwise = "to see every setting, run: stacklift config";
         Check::of(subject, problem.clone(), otherwise)

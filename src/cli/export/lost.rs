@@ -95,7 +95,9 @@ fn successor(
     let portainer = peers::portainer(settings, key, false, console).ok()?;
     let endpoint = settings.endpoint.unwrap_or_default();
     let listed = portainer.reader().all_records(endpoint).ok()?;
-    let records = listed.iter().filter_map(|one| one.record.as_ref().ok());
+    let records = listed
+        .iter()
+        .filter_map(|listed| listed.record.as_ref().ok());
     model::successor(records, name.as_str(), folder).map(str::to_owned)
 }
 
@@ -121,7 +123,7 @@ fn doubt(
     let service = |one: &Container| one.compose_label(tool, "service").map(str::to_owned);
     let ids = containers
         .iter()
-        .filter_map(|one| Some((service(one)?, one.id.clone())));
+        .filter_map(|container| Some((service(container)?, container.id.clone())));
     let project = Project::new(&read, &ids.collect(), None);
     let is_other = |one: &&Container| {
         let (service, hash) = (service(one), one.compose_label(tool, "config-hash"));

@@ -83,7 +83,7 @@ fn last(stack: &ListEntry) -> (Part, Option<&str>) {
         (R::NoFile, None) if stack.state == StackState::Kubernetes => {
             told(Meaning::Plain, "no Compose project")
         }
-        (R::NoFile | R::Blocked, None) if first.is_some_and(|one| one.short.is_none()) => {
+        (R::NoFile | R::Blocked, None) if first.is_some_and(|blocker| blocker.short.is_none()) => {
             told(found.0, &format!("{}; {hint}", found.1))
         }
         _ => (found, None),
@@ -168,15 +168,19 @@ fn ready(way: &Plan) -> Part {
         let services = way.services_with(is);
         (!services.is_empty()).then(|| format!("{verb} {}", listed(&services)))
     };
-    let interrupted = with("interrupts", |one| {
-        is_replaced(one) && one.stop_grace.is_some()
+    let interrupted = with("interrupts", |service| {
+        is_replaced(service) && service.stop_grace.is_some()
     });
-    let recreated = with("recreates", |one| {
-        is_replaced(one) && one.stop_grace.is_none()
+    let recreated = with("recreates", |service| {
+        is_replaced(service) && service.stop_grace.is_none()
     });
-    let removed = with("removes", |one| matches!(one.fate, Fate::Removed(_)));
-    let started = with("starts", |one| matches!(one.fate, Fate::Started(_)));
-    let unknown = with("may interrupt", |one| matches!(one.fate, Fate::Unknown(_)));
+    let removed = with("removes", |service| {
+        matches!(service.fate, Fate::Removed(_))
+    });
+    let started = with("starts", |service| matches!(service.fate, Fate::Started(_)));
+    let unknown = with("may interrupt", |service| {
+        matches!(service.fate, Fate::Unknown(_))
+    });
     let is_touched = interrupted.is_some() || recreated.is_some() || removed.is_some();
     let meaning = match &unknown {
         _ if is_touched => Meaning::Changed,

@@ -100,7 +100,7 @@ fn named(
             vec![StackName::new(given)?]
         };
         for name in found {
-            if !names.iter().any(|one| one.as_str() == name.as_str()) {
+            if !names.iter().any(|other| other.as_str() == name.as_str()) {
                 names.push(name);
             }
         }
@@ -121,9 +121,9 @@ fn matching(
     let found = inventory
         .find(&host)?
         .into_iter()
-        .filter(|one| !matches!(one.files, Files::None) && matches(pattern, &one.name));
+        .filter(|stack| !matches!(stack.files, Files::None) && matches(pattern, &stack.name));
     let names: Vec<StackName> = found
-        .filter_map(|one| StackName::new(OsStr::new(&one.name)).ok())
+        .filter_map(|stack| StackName::new(OsStr::new(&stack.name)).ok())
         .collect();
     if names.is_empty() {
         let what = format!("no stack with a Compose file matches {pattern}");

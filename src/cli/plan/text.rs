@@ -85,7 +85,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         let pulls: Vec<String> = of.pulls.iter().map(Pull::to_string).collect();
         let pulls = said(&pulls, "is pulled first: `adopt` then plans again");
         let notices = of.notices.iter();
-        let notices = notices.filter(|one| one.kind != Kind::StillAnonymous);
+        let notices = notices.filter(|notice| notice.kind != Kind::StillAnonymous);
         for notice in pulls.into_iter().chain(notices.map(Finding::to_string)) {
             console.item(&[(Meaning::Label, "note: ".to_owned())], &notice);
         }
@@ -219,7 +219,7 @@ fn show_way(way: Way, of: &Plan, console: &Console) {
         "Migrating it"
     };
     let down = downtime(&of.services);
-    let started = of.services_with(|one| matches!(one.fate, Fate::Started(_)));
+    let started = of.services_with(|service| matches!(service.fate, Fate::Started(_)));
     let lost = match () {
         () if !of.losses_known => format!("What {} loses is unknown.", verb.to_lowercase()),
         () if !of.losses.is_empty() => format!("{verb} loses:"),

@@ -57,7 +57,9 @@ pub(super) fn prepared(
 /// The error that lists why a stack cannot be rewritten.
 pub(super) fn blocked(stack: &Stack, problems: &[Finding]) -> Failure {
     let name = stack.name();
-    let blockers = problems.iter().map(|one| one.clone().in_file(stack.file()));
+    let blockers = problems
+        .iter()
+        .map(|problem| problem.clone().in_file(stack.file()));
     let count = counted(problems.len(), "problem");
     Failure::new(format!("cannot adopt {name}: {count}"))
         .details(numbered(blockers))

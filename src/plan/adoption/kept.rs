@@ -120,7 +120,7 @@ pub fn runs(facts: &Facts, plan: &Plan) -> (Runs, Vec<Finding>) {
     for service in sent.flat_map(|project| &project.services) {
         let mut planned = plan.services.iter();
         let planned = planned.find(|other| other.service == service.name);
-        let stays = planned.is_some_and(|one| one.fate.is_unchanged());
+        let stays = planned.is_some_and(|plan| plan.fate.is_unchanged());
         let containers: Vec<Inspected> = facts.of_service(&service.name).collect();
         let mut found = ServiceRuns {
             containers: containers.len(),
@@ -141,7 +141,7 @@ pub fn runs(facts: &Facts, plan: &Plan) -> (Runs, Vec<Finding>) {
             found.volumes.clear();
             blockers.push(not_all_kept(&service.name));
         }
-        let fate = planned.map(|one| &one.fate);
+        let fate = planned.map(|plan| &plan.fate);
         let is_replaced = !found.volumes.is_empty()
             || matches!(fate, Some(Fate::Recreated(_) | Fate::Unknown(_)));
         let mut starts_again = true;

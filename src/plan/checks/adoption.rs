@@ -249,7 +249,7 @@ impl<'f> Blocking<'_, 'f> {
             let is_missing = |file: &String| (self.facts.lookup)(file) == PathKind::Missing;
             let (missing, present): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_missing);
             let is_expected =
-                |file: &String| expected.iter().any(|one| self.facts.is_same(one, file));
+                |file: &String| expected.iter().any(|path| self.facts.is_same(path, file));
             let is_used = |one: &String| present.iter().any(|file| self.facts.is_same(one, file));
             let has_all = self.facts.has_all_files() && present.iter().all(is_expected);
             if files.len() > 1 && !missing.is_empty() && !has_all {

@@ -70,9 +70,11 @@ pub fn held_by(
             found.push(Finding::new(what, "rename or remove that container"));
         }
     }
-    let found = found.into_iter().map(|one| one.of_kind(Kind::OnEngine));
+    let found = found
+        .into_iter()
+        .map(|finding| finding.of_kind(Kind::OnEngine));
     let short = "port, address or name in use";
-    found.map(|one| one.short(short)).collect()
+    found.map(|finding| finding.short(short)).collect()
 }
 
 /// The ports and fixed addresses that two services have, of which one is asked for. A service that extends another one may
@@ -121,7 +123,9 @@ pub fn paused(facts: &Facts) -> Vec<String> {
     let containers = facts.before.host.inspected();
     let paused =
         containers.filter(|container| container.is_paused() && facts.is_adopted(*container));
-    paused.map(|one| one.name().to_owned()).collect()
+    paused
+        .map(|container| container.name().to_owned())
+        .collect()
 }
 
 /// Whether a container of a service will have this name.

@@ -79,7 +79,7 @@ pub fn admin_only(facts: &Facts, project: &Project) -> Option<Finding> {
     };
     let all = project.services.iter().flat_map(|service| {
         let used = restricted.iter().filter(|setting| uses(service, **setting));
-        used.map(|one| format!("{}: {one}", service.name))
+        used.map(|setting| format!("{}: {setting}", service.name))
     });
     let what = "only an administrator's API key may deploy parts of the Compose file";
     let hint = "use an administrator's API key, or allow this in the environment's Docker settings in Portainer";

@@ -72,7 +72,7 @@ impl Redefined {
     /// What happens to a service of this fate because of the networks of its containers.
     pub fn fate(&self, containers: &[Inspected], fate: Fate) -> Fate {
         let running = containers.iter().filter(|container| container.is_running());
-        let mut on = running.flat_map(|one| one.networks().map(|(name, _)| name));
+        let mut on = running.flat_map(|container| container.networks().map(|(name, _)| name));
         let is_found = |name: &&String| self.found.contains(&("network", (*name).clone()));
         match (on.find(is_found), fate) {
             (Some(network), Fate::Unchanged | Fate::Started(_)) if self.is_certain => {

@@ -141,7 +141,9 @@ fn scale_down<'a>(found: Vec<Planning<'a>>, deciding: &Deciding) -> Vec<Planning
             continue;
         };
         let (count, tool) = (own.len(), deciding.facts.tool);
-        let are_numbered = own.iter().all(|one| one.container_number(tool).is_some());
+        let are_numbered = own
+            .iter()
+            .all(|container| container.container_number(tool).is_some());
         let compose = deciding.portainer;
         let by_number = compose.is_some_and(PortainerCompose::removes_by_number);
         let removed = match fate {

@@ -177,7 +177,7 @@ impl<'a> Running<'a, '_> {
                 .map(|member| member.name().to_owned())
                 .collect();
             let over = split_surplus(&mut members, after, self.facts.tool);
-            surplus.extend(over.iter().map(|one| one.id()));
+            surplus.extend(over.iter().map(|container| container.id()));
             let message = format!("{} will be reduced to {after}", counted(now, "container"));
             let kind = Kind::Replicas { containers, after };
             self.losses.push(Finding::of_service(name, kind, &message));

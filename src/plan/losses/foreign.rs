@@ -70,7 +70,7 @@ pub fn foreign(
     let mut hits: BTreeMap<&str, Hit> = first.collect();
     let mut others: Vec<Inspected> = all.iter().map(Inspected).collect();
     others.retain(|container| !hits.contains_key(container.id()));
-    others.sort_by_key(|one| one.name());
+    others.sort_by_key(|container| container.name());
     let of = |one: Inspected, hits: &BTreeMap<&str, Hit>| harmed(one, hits, tool, projects);
     // Each round makes one worse, so this ends.
     for distance in 1.. {

@@ -113,7 +113,7 @@ fn range(text: &str) -> Option<RangeInclusive<u16>> {
 
 /// The ports that a container publishes and its successor will not.
 pub fn lost(facts: &Facts, container: Inspected, service: &Service) -> Option<(Kind, String)> {
-    if facts.is_changed_by_text(&service.name, |one| one.get("ports")) {
+    if facts.is_changed_by_text(&service.name, |service| service.get("ports")) {
         return None;
     }
     let after = published(service);

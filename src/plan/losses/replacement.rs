@@ -130,7 +130,7 @@ fn variables(facts: &Facts, container: Inspected, service: &Service) -> Vec<(Kin
     let new_image = found.or_else(|| old_image.clone());
     let (mut lost, mut changed) = (Vec::new(), Vec::new());
     for (name, value) in container.env() {
-        if facts.is_changed_by_text(&service.name, |one| one.environment.get(name)) {
+        if facts.is_changed_by_text(&service.name, |service| service.environment.get(name)) {
             continue;
         }
         match service.environment.get(name) {

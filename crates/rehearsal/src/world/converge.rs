@@ -43,7 +43,7 @@ impl World {
     /// to start.
     pub(super) fn create_all(&mut self, project: &Project) -> Result<Vec<String>, String> {
         let mut services = project.services.iter();
-        if let Some(service) = services.find(|one| one.replicas() > MOST_REPLICAS) {
+        if let Some(service) = services.find(|service| service.replicas() > MOST_REPLICAS) {
             let name = &service.name;
             return Err(format!("{name}: too many containers for a rehearsal"));
         }
@@ -162,9 +162,9 @@ impl World {
         let services = project.services.iter();
         let on_it = services.filter(|service| service.is_on(key));
         let names: Vec<_> = on_it.map(|service| service.name.as_str()).collect();
-        let ids = self.ids(&project.name, |one| {
-            let service = self.label_of(one, "service");
-            one.networks.contains_key(name) && service.is_some_and(|of| names.contains(&of))
+        let ids = self.ids(&project.name, |container| {
+            let service = self.label_of(container, "service");
+            container.networks.contains_key(name) && service.is_some_and(|of| names.contains(&of))
         });
         for id in &ids {
             self.stop_container(id, STOPPED)?;
@@ -267,11 +267,11 @@ impl World {
 
     /// Removes the containers of services that the file does not define (N14). One-off containers stay while they run.
     fn remove_orphans(&mut self, project: &Project) {
-        let orphans = self.ids(&project.name, |one| {
-            if self.label_of(one, "oneoff") == Some("True") {
-                return !one.is_running();
+        let orphans = self.ids(&project.name, |container| {
+            if self.label_of(container, "oneoff") == Some("True") {
+                return !container.is_running();
             }
-            let service = self.label_of(one, "service");
+            let service = self.label_of(container, "service");
             service.is_none_or(|service| !project.defined.contains(service))
         });
         self.remove_all(&orphans, false);
@@ -293,7 +293,7 @@ impl World {
             return Err(problem);
         }
         let container = self.containers.get(id);
-        if container.is_some_and(|one| one.state == "running") {
+        if container.is_some_and(|container| container.state == "running") {
             return Ok(());
         }
         let failed = |error: Refused| format!("Error response from daemon: {}", error.message);
@@ -305,10 +305,11 @@ impl World {
         let container = self.containers.get(id)?;
         let label = |name: &str| self.label_of(container, name);
         let project = self.project(label("project")?);
-        label("depends_on")?.split(',').find_map(|one| {
-            let (service, condition) = one.split_once(':')?;
+        label("depends_on")?.split(',').find_map(|item| {
+            let (service, condition) = item.split_once(':')?;
             let mut there = project.iter();
-            let dependency = there.find(|one| self.label_of(one, "service") == Some(service))?;
+            let dependency =
+                there.find(|container| self.label_of(container, "service") == Some(service))?;
             let (name, code) = (&dependency.name, dependency.exit_code);
             let health = dependency.health(self.now);
             match condition.split(':').next()? {

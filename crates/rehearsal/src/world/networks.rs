@@ -88,7 +88,8 @@ impl World {
     pub(crate) fn on_network(&self, id: &str) -> impl Iterator<Item = (&Container, &Value)> {
         self.containers.values().filter_map(move |container| {
             let mut all = container.networks.values();
-            let found = all.find(|one| one["NetworkID"] == id && one["EndpointID"] != "")?;
+            let found =
+                all.find(|endpoint| endpoint["NetworkID"] == id && endpoint["EndpointID"] != "")?;
             Some((container, found))
         })
     }

@@ -60,7 +60,10 @@ pub(super) fn config(body: &Value, image: &Value) -> Value {
     let mut env = texts(&config["Env"]);
     for variable in texts(&own["Env"]) {
         let name = variable.split('=').next();
-        if !env.iter().any(|one| one.split('=').next() == name) {
+        if !env
+            .iter()
+            .any(|variable| variable.split('=').next() == name)
+        {
             env.push(variable);
         }
     }

@@ -49,7 +49,7 @@ impl World {
     /// Fails with 403 if the user may not manage stacks on the environment (M22).
     pub fn check_stacks(&self, endpoint: u64, user: &ApiKey, action: &str) -> Result<(), Refused> {
         let environment = self.endpoints.get(&endpoint);
-        let forbidden = environment.is_some_and(|one| one.forbids_stacks);
+        let forbidden = environment.is_some_and(|environment| environment.forbids_stacks);
         if forbidden && !user.is_admin {
             let message = format!("{action} is disabled for non-admin users");
             return Err(Refused::same(403, &message));
@@ -60,7 +60,8 @@ impl World {
     /// Whether an environment is the engine of this host. The containers of others are not simulated.
     pub fn is_here(&self, endpoint: u64) -> bool {
         let environment = self.endpoints.get(&endpoint);
-        environment.is_some_and(|one| one.engine == self.engine && !one.is_clone)
+        environment
+            .is_some_and(|environment| environment.engine == self.engine && !environment.is_clone)
     }
 
     /// Checks a request to create a stack, and gives the stack its ID.
@@ -72,9 +73,9 @@ impl World {
     ) -> Result<Work, Refused> {
         let name = normalize(name);
         // M20
-        let mut same = self.records.values().filter(|one| one.name == name);
+        let mut same = self.records.values().filter(|record| record.name == name);
         let has_containers = self.is_here(endpoint) && !self.project(&name).is_empty();
-        let is_taken = same.clone().any(|one| one.endpoint == endpoint)
+        let is_taken = same.clone().any(|record| record.endpoint == endpoint)
             || (self.era != Era::Async && has_containers && same.next().is_some());
         if is_taken {
             let text = format!("A stack with the normalized name '{name}' already exists");
@@ -216,7 +217,7 @@ impl World {
     /// Finishes a deployment in progress: this is when containers change.
     pub fn finish_deployment(&mut self, id: u64) {
         let record = self.records.get(&id).cloned();
-        if let Some(record) = record.filter(|one| one.status == Status::Deploying) {
+        if let Some(record) = record.filter(|record| record.status == Status::Deploying) {
             let outcome = self.create(&record);
             let outcome = outcome.and_then(|created| self.start_all(&created));
             self.end_deployment(id, outcome);

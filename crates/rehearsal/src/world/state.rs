@@ -134,7 +134,9 @@ impl World {
 
     /// A container by name.
     pub fn container(&self, name: &str) -> Option<&Container> {
-        self.containers.values().find(|one| one.name == name)
+        self.containers
+            .values()
+            .find(|container| container.name == name)
     }
 
     /// A container by ID, name or the beginning of its ID.

@@ -96,17 +96,17 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
 
 /// The names of the stacks with one of these results.
 fn names(report: &AllReport, is: impl Fn(StackResult) -> bool) -> Vec<&str> {
-    let stacks = report.stacks.iter().filter(|one| is(one.result));
-    stacks.map(|one| name(one).as_str()).collect()
+    let stacks = report.stacks.iter().filter(|stack| is(stack.result));
+    stacks.map(|stack| name(stack).as_str()).collect()
 }
 
 /// Shows what became of each stack that was to be adopted, unless all of them are adopted: each run has said so.
 pub(super) fn show_end(report: &AllReport, console: &Console) {
     use StackResult as R;
     let is_tried = |one: R| matches!(one, R::Planned | R::Adopted | R::Failed | R::Interrupted);
-    let tried = report.stacks.iter().filter(|one| is_tried(one.result));
+    let tried = report.stacks.iter().filter(|stack| is_tried(stack.result));
     let all = names(report, is_tried).len();
-    let adopted = names(report, |one| one == R::Adopted);
+    let adopted = names(report, |result| result == R::Adopted);
     if adopted.len() == all {
         if all > 1 {
             console.heading(&format!("adopted {}", adopted.join(", ")));
@@ -116,8 +116,8 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         let row = |stack: &AllEntry| vec![(Meaning::Name, name(stack).clone()), ended(stack)];
         console.table(&["STACK", "RESULT"], tried.clone().map(row));
     }
-    let runs = tried.filter(|one| one.result == R::Adopted);
-    let runs: Vec<&AdoptReport> = runs.filter_map(|one| one.report.as_ref()).collect();
+    let runs = tried.filter(|stack| stack.result == R::Adopted);
+    let runs: Vec<&AdoptReport> = runs.filter_map(|stack| stack.report.as_ref()).collect();
     // A stack that had no container and was not in Portainer has nothing to go back to.
     let undo = report.undo.as_ref();
     let undo = undo.filter(|_| runs.iter().all(|run| run.undo.is_some()));
@@ -151,13 +151,15 @@ pub(super) fn show_left(stack: &AllEntry, plan: String, console: &Console) {
 /// Shows which stacks of `--all` were edited in Portainer, which is no failure (B22), and which make it fail and were not tried.
 pub(super) fn show_left_out(report: &AllReport, command: &RestoreCommand, console: &Console) {
     use StackResult as R;
-    let edited = names(report, |one| one == R::Edited);
+    let edited = names(report, |result| result == R::Edited);
     if let Some(what) = said(&edited, "was left out: edited in Portainer") {
         let name = if let [one] = edited[..] { one } else { "STACK" };
         let plan = command.with(&["plan", name]);
         console.note(&format!("{what}; to see what to do, run: {plan}"));
     }
-    let blocked = names(report, |one| matches!(one, R::Blocked | R::Unfinished));
+    let blocked = names(report, |result| {
+        matches!(result, R::Blocked | R::Unfinished)
+    });
     if let Some(what) = said(&blocked, "was not adopted") {
         let hint = "`stacklift list` shows why; --exclude leaves a stack out";
         console.error(&Failure::new(what).hint(hint).into(), None);
@@ -166,8 +168,8 @@ pub(super) fn show_left_out(report: &AllReport, command: &RestoreCommand, consol
 
 /// Shows which stacks were not tried because one before them failed.
 pub(super) fn show_untried(report: &AllReport, console: &Console) {
-    let untried = names(report, |one| one == StackResult::Planned);
-    let failed = names(report, |one| one == StackResult::Failed);
+    let untried = names(report, |result| result == StackResult::Planned);
+    let failed = names(report, |result| result == StackResult::Failed);
     if let (Some(what), Some(failed)) = (said(&untried, "was not tried"), failed.first()) {
         let hint = format!(
             "fix {failed}, adopt it by name, then run the command again; or pass --keep-going"
