@@ -92,15 +92,20 @@ fn named(
     readers: (&PortainerReader, &EngineReader),
     console: &Arc<Console>,
 ) -> Result<Vec<StackName>> {
+    let all = if given.iter().any(|given| is_pattern(given)) {
+        with_files(settings, readers, console)?
+    } else {
+        Vec::new()
+    };
     let mut names: Vec<StackName> = Vec::new();
     for given in given {
         let found = if is_pattern(given) {
-            matching(&given.to_string_lossy(), settings, readers, console)?
+            matching(&given.to_string_lossy(), &all)?
         } else {
             vec![StackName::new(given)?]
         };
         for name in found {
-            if !names.iter().any(|other| other.as_str() == name.as_str()) {
+            if !names.contains(&name) {
                 names.push(name);
             }
         }
@@ -108,8 +113,8 @@ fn named(
     Ok(names)
 }
 
-fn matching(
-    pattern: &str,
+/// Every stack of the host that has a Compose file.
+fn with_files(
     settings: &Settings,
     (portainer, engine): (&PortainerReader, &EngineReader),
     console: &Arc<Console>,
@@ -118,13 +123,16 @@ fn matching(
     let reached = settings.endpoint.map(|id| (portainer, id));
     let inventory = inventory(settings, reached, engine, &compose);
     let host = inventory.host();
-    let found = inventory
-        .find(&host)?
-        .into_iter()
-        .filter(|stack| !matches!(stack.files, Files::None) && matches(pattern, &stack.name));
-    let names: Vec<StackName> = found
+    let found = inventory.find(&host)?.into_iter();
+    let found = found.filter(|stack| !matches!(stack.files, Files::None));
+    Ok(found
         .filter_map(|stack| StackName::new(OsStr::new(&stack.name)).ok())
-        .collect();
+        .collect())
+}
+
+fn matching(pattern: &str, all: &[StackName]) -> Result<Vec<StackName>> {
+    let found = all.iter().filter(|name| matches(pattern, name.as_str()));
+    let names: Vec<StackName> = found.cloned().collect();
     if names.is_empty() {
         let what = format!("no stack with a Compose file matches {pattern}");
         return Err(Failure::new(what)
