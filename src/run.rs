@@ -190,6 +190,11 @@ impl Setup {
         })
     }
 
+    /// Locks the stack, whose directory is `dir`.
+    pub fn lock(&self, dir: &Path) -> Result<StackLock> {
+        self.place.lock(dir)
+    }
+
     /// What outlives a run: snapshots, and requests without a known end (B11).
     pub fn store(&self, engine: &EngineReader) -> &Store {
         self.store
@@ -222,7 +227,7 @@ pub fn under_lock<'a, T>(
     procedure: impl FnOnce(&mut Run<'a>) -> Result<T>,
 ) -> Result<T, Stopped> {
     let (lock, mark) = match purpose {
-        Purpose::Change => (setup.place.lock(dir), Mark::NotSet),
+        Purpose::Change => (setup.lock(dir), Mark::NotSet),
         Purpose::Read => (setup.place.lock_to_read(dir), Mark::Reads),
     };
     let lock = lock.map_err(Stopped::untouched)?;

@@ -10,7 +10,7 @@ use super::{
     interrupt::Interrupt,
     opened::say_where,
     peers,
-    settings::{KeySource, Settings, git_password, other_state_folders, state_folder},
+    settings::{KeySource, Settings, git_password, other_state_folders},
     table::plain,
 };
 use crate::{
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
     }
     if arguments.prune {
         let dir = stack_dir(&name, &settings.location)?;
-        let _lock = Place::new(&state_folder()?, name.as_str()).lock(&dir)?;
+        let _lock = setup.lock(&dir)?;
         let store = setup.store(&peers::engine(&settings, console));
         let removed = prune(store, &name, arguments.yes, console).map_err(Stopped::untouched)?;
         let what = format!("{} of {name}", counted(removed, "snapshot"));
@@ -137,7 +137,7 @@ fn prune(store: &Store, name: &StackName, yes: bool, console: &Console) -> Resul
     }
     let question = |question: &str| console.ask(question);
     let act = format!("remove the old snapshots of {name}");
-    let kept = "The first and the last of the complete stack stay, and the newest";
+    let kept = "The newest, and the first and the last complete one, are kept";
     consent(yes, &question).require(&act, Some(kept))?;
     store.clean_up()
 }
