@@ -221,13 +221,17 @@ impl<'a> Inventory<'a> {
         interrupted: Option<&Unfinished>,
         adopt: &Plan,
     ) -> StackState {
-        let was_adopted = found.record.is_none() && self.was_adopted(&found.name);
+        // The snapshots tell, and are read only where it decides.
+        let sees_all = host.rights.see_every_stack();
+        let is_empty = containers.is_some_and(|all| all.all == 0);
+        let was_adopted =
+            found.record.is_none() && (is_empty || !sees_all) && self.was_adopted(&found.name);
         state(&StateFacts {
             record: found.record,
             listed: match &host.records {
                 _ if host.environment.is_unusable() => Listed::Nothing,
                 None => Listed::Nothing,
-                Some(_) if host.rights.see_every_stack() => Listed::All,
+                Some(_) if sees_all => Listed::All,
                 // Portainer may have what an adoption sent.
                 Some(_) if was_adopted => Listed::Nothing,
                 Some(_) => Listed::Visible,
