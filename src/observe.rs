@@ -37,7 +37,7 @@ use crate::{
         faithful::{Runs, compose_files, written_services},
     },
     run::{Seen, Subject},
-    snapshot::{Inspected, Place, Unfinished},
+    snapshot::{Inspected, Place, Snapshot, Unfinished},
     stack::{Files, Shell, Stack, StackText},
     text::Mask,
 };
@@ -246,14 +246,23 @@ impl Situation<'_> {
         place.is_some_and(|place| place.open(engine.as_deref()).is_not_deployed())
     }
 
+    /// The ID of the newest whole snapshot that is such a one and in which a container ran.
+    fn last_that_ran(&self, is: impl Fn(&Snapshot) -> bool) -> Option<String> {
+        let engine = self.engine.id().ok();
+        let saved = self.place()?.open(engine.as_deref()).last_that_ran(is);
+        Some(saved.ok()??.id)
+    }
+
+    /// Whether a whole snapshot has a container that ran.
+    pub fn has_run(&self) -> bool {
+        self.last_that_ran(|_| true).is_some()
+    }
+
     /// The ID of the last whole snapshot in which a container ran and Portainer did not have the stack.
     pub fn before_portainer(&self) -> Option<String> {
-        let engine = self.engine.id().ok();
-        let place = self.place()?;
-        let saved = place.open(engine.as_deref()).last_that_ran(|snapshot| {
+        self.last_that_ran(|snapshot| {
             !snapshot.may_be_unseen && snapshot.record.known().is_some_and(Option::is_none)
-        });
-        Some(saved.ok()??.id)
+        })
     }
 
     /// The requests in the journal (B11), read without a lock. Without a state directory, no run can have sent one.

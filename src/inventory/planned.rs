@@ -10,7 +10,6 @@ use crate::{
     plan::{AdoptFlags, Before, Plan, Readiness},
     report::{Containers, PlanReport, PortainerReport, PortainerStack, StackReport, VERSION, Way},
     run::RestoreCommand,
-    snapshot::Place,
 };
 
 /// The flags of `render` that show what a migration changes.
@@ -83,17 +82,11 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         migrate,
         next_command: None,
     };
-    let ran = |state| {
-        let store = Place::new(state, &report.stack.name).open(None);
-        store
-            .last_that_ran(|_| true)
-            .is_ok_and(|saved| saved.is_some())
-    };
     let containers = report.stack.containers.as_ref();
     if report.was_in_portainer == Some(true)
         && report.stack.portainer_stack.is_none()
         && containers.is_some_and(|all| all.all == 0)
-        && situation.state.is_some_and(ran)
+        && situation.has_run()
     {
         report.restore_command = Some(typed.with(&["restore", &report.stack.name]));
     }

@@ -59,7 +59,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         }
     }
     if let Some(restore) = &report.restore_command {
-        let what = format!("To bring back what ran before its adoption instead, run: {restore}");
+        let what = format!("To restore its last snapshot instead, run: {restore}");
         console.text(Meaning::Plain, &what);
     }
     for request in &report.unanswered {
