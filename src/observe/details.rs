@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{engine::EngineReader, model::Container, plan::Host, run::read_changes};
 
-/// Reads them. Returns also why a part of them could not be read.
+/// Reads the containers and what is around them. Returns also why a part of them could not be read.
 pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Host, Vec<anyhow::Error>) {
     let mut failures = Vec::new();
     let ids = all.iter().map(|container| &container.id);

@@ -85,7 +85,7 @@ pub(in crate::cli) struct AdoptionArguments {
 pub(in crate::cli) struct AccessArguments {
     /// Who else may use the stack, such as team:NAME
     ///
-    /// public, user:NAME or team:NAME, besides administrators, or admins. Can be repeated. Set for the stack and its containers after the deployment. By default, a new
+    /// public, admins, user:NAME or team:NAME. Administrators always may. Can be repeated. Set for the stack and its containers after the deployment. By default, a new
     /// stack is for administrators only, and an update keeps what the stack has. Needs an administrator's API key.
     #[arg(long = "access", value_name = "WHO")]
     pub grants: Vec<Grant>,
