@@ -48,10 +48,7 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         let dir = stack_dir(&name, &settings.location)?;
         let _lock = setup.lock(&dir)?;
         let store = setup.store(&peers::engine(&settings, console));
-        let removed = prune(store, &name, arguments.yes, console).map_err(Stopped::untouched)?;
-        let what = format!("{} of {name}", counted(removed, "snapshot"));
-        console.outcome("removed", &what);
-        return Ok(());
+        return Ok(prune(store, &name, arguments.yes, console).map_err(Stopped::untouched)?);
     }
     let key = key.map(KeySource::read).transpose()?;
     let interrupt = Interrupt::watch(console);
@@ -128,18 +125,25 @@ fn warn_of_other_users(store: &Store, name: &StackName, console: &Console) {
     }
 }
 
-/// Removes the snapshots that nobody needs, after a question. Returns how many.
-fn prune(store: &Store, name: &StackName, yes: bool, console: &Console) -> Result<usize> {
+/// Removes the snapshots that nobody needs, after a question.
+fn prune(store: &Store, name: &StackName, yes: bool, console: &Console) -> Result<()> {
     if store.is_unfinished() || !store.unanswered()?.is_empty() {
         let what = format!("the last run on {name} failed, or did not finish");
         let hint = "run the command that `stacklift list` shows first: it may need a snapshot";
         return Err(Failure::new(what).hint(hint).into());
     }
+    let old = store.unneeded()?;
+    if old.is_empty() {
+        console.note(&format!("no snapshot of {name} can be removed"));
+        return Ok(());
+    }
+    let what = format!("{} of {name}", counted(old.len(), "snapshot"));
     let question = |question: &str| console.ask(question);
-    let act = format!("remove the old snapshots of {name}");
     let kept = "The newest, and the first and the last complete one, are kept";
-    consent(yes, &question).require(&act, Some(kept))?;
-    store.clean_up()
+    consent(yes, &question).require(&format!("remove {what}"), Some(kept))?;
+    old.iter().try_for_each(|id| store.remove(id))?;
+    console.outcome("removed", &what);
+    Ok(())
 }
 
 fn list(store: &Store, name: &StackName, console: &Console) -> Result<SnapshotsReport> {

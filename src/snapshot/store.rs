@@ -181,8 +181,10 @@ impl Store {
         let from = after_last.map_or(now, |after| after.max(now));
         let id = folder::write_next(self.own(), from, SNAPSHOT, &json)
             .map_err(|error| self.failed_to_write("a snapshot", error))?;
-        // The next run tries again.
-        let _ = self.prune(NEWEST, &[&id]);
+        for old in self.old(NEWEST, &[&id]).unwrap_or_default() {
+            // The next run tries again.
+            let _ = self.remove(&old);
+        }
         Ok(id)
     }
 
@@ -365,41 +367,40 @@ impl Store {
         .hint("free some space or make the directory writable, or set STACKLIFT_STATE_DIR to another directory")
     }
 
-    /// Removes every snapshot besides the first and the last whole one, the newest, and those of unanswered requests. Returns
-    /// how many it removed.
-    pub fn clean_up(&self) -> Result<usize> {
+    /// The IDs of the snapshots that nobody needs: all but the newest, the first and the last whole one, and those of unanswered
+    /// requests.
+    pub fn unneeded(&self) -> Result<Vec<String>> {
         let last = self.newest_whole()?.map(|saved| saved.id);
         let default = self.default_id()?;
         let kept: Vec<&str> = last.iter().chain(&default).map(String::as_str).collect();
-        self.prune(1, &kept)
+        self.old(1, &kept)
     }
 
-    /// Keeps this many of the newest snapshots, the first whole one, those of unanswered requests, and these. Returns how many
-    /// were removed.
-    fn prune(&self, newest: usize, kept: &[&str]) -> Result<usize> {
+    /// Removes a snapshot.
+    pub fn remove(&self, id: &str) -> Result<()> {
+        let path = self.own().join(file_of(id));
+        fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))
+    }
+
+    /// The IDs of the snapshots besides this many of the newest, the first whole one, those of unanswered requests, and these.
+    fn old(&self, newest: usize, kept: &[&str]) -> Result<Vec<String>> {
         let (ids, unanswered) = (ids_in(self.own())?, unanswered(&self.dirs)?);
         let old = &ids[..ids.len().saturating_sub(newest)];
         if old.is_empty() {
-            return Ok(0);
+            return Ok(Vec::new());
         }
         let is_whole = |id: &&String| {
             let saved = self.load(id);
             saved.is_ok_and(|saved| saved.snapshot.is_default_of_restore())
         };
         let first = ids.iter().find(is_whole).or(ids.first());
-        let mut removed = 0;
-        for id in old {
-            let is_in_use = unanswered
-                .iter()
-                .any(|request| request.request.snapshot.as_ref() == Some(id));
-            if Some(id) != first && !kept.contains(&id.as_str()) && !is_in_use {
-                let path = self.own().join(file_of(id));
-                fs::remove_file(&path)
-                    .with_context(|| format!("failed to remove {}", path.display()))?;
-                removed += 1;
-            }
-        }
-        Ok(removed)
+        let is_in_use = |id: &String| {
+            let mut requests = unanswered.iter();
+            requests.any(|request| request.request.snapshot.as_ref() == Some(id))
+        };
+        let is_kept = |id: &String| Some(id) == first || kept.contains(&id.as_str());
+        let old = old.iter().filter(|id| !is_kept(id) && !is_in_use(id));
+        Ok(old.cloned().collect())
     }
 }
 
