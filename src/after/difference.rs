@@ -157,7 +157,12 @@ impl<'a> Inspected<'a> {
             found.push(Difference::MacAddresses);
         }
         let settings = self.settings_that_differ(now).into_iter();
-        let settings = settings.filter(|key| is_restored || !OF_COMPOSE.contains(key));
+        let has_ports = found.contains(&Difference::Ports);
+        let settings = settings.filter(|key| {
+            // A published port is exposed.
+            let is_said = *key == "ExposedPorts" && has_ports;
+            is_restored || !(is_said || OF_COMPOSE.contains(key))
+        });
         found.extend(settings.map(Difference::Setting));
         found
     }
