@@ -33,7 +33,7 @@ pub(in crate::cli) struct AdoptArguments {
     pub everywhere: bool,
     /// With --all, leave out what would be interrupted
     ///
-    /// Also leaves out stacks that would lose something. Nothing is asked then, also without a terminal.
+    /// Also leaves out stacks that would lose something. It asks nothing, and needs no terminal.
     #[arg(long, conflicts_with = "stacks")]
     pub uninterrupted: bool,
     /// Continue with the next stack after a failure
@@ -85,7 +85,7 @@ pub(in crate::cli) struct AdoptionArguments {
 pub(in crate::cli) struct AccessArguments {
     /// Who else may use the stack, such as team:NAME
     ///
-    /// public, admins, user:NAME or team:NAME. Administrators always may. Can be repeated. Set for the stack and its containers after the deployment. By default, a new
+    /// public, admins, user:NAME or team:NAME. Administrators can always use it. Can be repeated. Set for the stack and its containers after the deployment. By default, a new
     /// stack is for administrators only, and an update keeps what the stack has. Needs an administrator's API key.
     #[arg(long = "access", value_name = "WHO")]
     pub grants: Vec<Grant>,
