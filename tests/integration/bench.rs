@@ -315,18 +315,6 @@ impl Bench {
         self.home.path()
     }
 
-    /// The user's settings file.
-    pub fn settings(&self) -> PathBuf {
-        self.home.path().join(".config/stacklift.toml")
-    }
-
-    /// Writes the user's settings file.
-    pub fn set(&self, text: &str) {
-        fs::create_dir_all(self.home.path().join(".config")).expect("a directory");
-        fs::write(self.settings(), text).expect("settings");
-        set_mode(self.settings(), 0o644);
-    }
-
     /// The state folder, where snapshots lie.
     pub fn state(&self) -> PathBuf {
         self.home.path().join("state")
@@ -403,11 +391,6 @@ impl Bench {
     /// Runs the binary with this variable.
     pub fn run_with<'a>(&self, args: impl Texts<'a>, name: &str, value: impl AsRef<OsStr>) -> Run {
         Run::of(self.command(args).env(name, value))
-    }
-
-    /// Runs the binary without an API key.
-    pub fn without_key<'a>(&self, args: impl Texts<'a>) -> Run {
-        Run::of(self.command(args).env_remove("STACKMGR_API_KEY"))
     }
 
     /// Runs the binary with the API key in this file alone.

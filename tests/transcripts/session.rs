@@ -12,6 +12,8 @@ use std::{
     thread,
 };
 
+use ring::digest::{SHA256, digest};
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde_json::{Value, json};
 use snapbox::{Assert, Data};
 use testbed::{Call, Container, Era, Peer, Request, ResourceControl};
@@ -32,13 +34,13 @@ const HOME: &str = "/home/user";
 const ADDRESS: &str = "127.0.0.1:19443";
 const SOCKET: &str = "/tmp/stacklift-rehearsal-AbCdEf/engine.sock";
 
-/// The SHA-256 fingerprint of a certificate.
-const FINGERPRINT: &str = "%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%:%%";
+/// What stands for the SHA-256 fingerprint of Portainer's certificate, and of the one before it.
+const NOW: &str = "(fingerprint)";
+const BEFORE: &str = "(old fingerprint)";
 
-/// What is masked because it differs between runs: `#` is a digit, `%` a hexadecimal one, `@` a letter, and `&` either.
-const MASKED: [(&str, &str); 10] = [
+/// What is masked because it differs between runs: `#` is a digit, `@` a letter, and `&` either.
+const MASKED: [(&str, &str); 9] = [
     ("stacklift-copies-&&&&&&", "stacklift-copies-AbCdEf"),
-    (FINGERPRINT, "(fingerprint)"),
     ("Up # seconds", "Up Less than a second"),
     ("## @@@ ####, ##:##:##", "2 Jan 2026, 03:04"),
     ("# @@@ ####, ##:##:##", "2 Jan 2026, 03:04"),
@@ -111,6 +113,8 @@ struct Session {
     bench: Bench,
     /// The width of the terminal; `None` if output goes into pipes.
     columns: Option<u16>,
+    /// The fingerprint of the certificate that Portainer had before it got another one.
+    old_fingerprint: Option<String>,
     /// The files of the stacks when the world last had them.
     synced: BTreeMap<String, Option<String>>,
 }
@@ -124,6 +128,7 @@ impl Session {
             before: Vec::new(),
             bench,
             columns: Some(80),
+            old_fingerprint: None,
             synced: BTreeMap::new(),
         }
     }
@@ -200,6 +205,18 @@ impl Session {
             ["portainer", "deletes", "stack", id] => {
                 let id = id.parse().map_err(|_| "which stack?")?;
                 self.bench.delete_in_portainer(id);
+            }
+            ["portainer", "gets", "another", "certificate"] => {
+                self.old_fingerprint = Some(fingerprint(&self.bench));
+                self.bench.renew_certificate().expect("a certificate");
+            }
+            ["engine", "supports", "API", oldest, "to", newest] => self.bench.engine_api(|api| {
+                oldest.clone_into(&mut api.oldest);
+                newest.clone_into(&mut api.newest);
+            }),
+            ["engine", "is", "Podman", version] => {
+                let libpod = Some(version.to_owned());
+                self.bench.engine_api(|api| api.libpod = libpod);
             }
             ["portainer", "comes", "back"] => self.bench.revive().expect("alive again"),
             ["show", ref what @ ..] => return self.show(what),
@@ -481,6 +498,8 @@ impl Session {
                 self.bench.base_url().trim_start_matches("https://"),
             )
             .replace("CERTIFICATE\n", &self.bench.certificate_pem())
+            .replace(BEFORE, self.old_fingerprint.as_deref().unwrap_or(BEFORE))
+            .replace(NOW, &fingerprint(&self.bench))
     }
 
     /// The paths and addresses of this run are replaced by those of every transcript.
@@ -495,6 +514,8 @@ impl Session {
             .replace(&self.bench.socket().display().to_string(), SOCKET)
             // The name of the directory, without its path.
             .replace(&name(self.bench.root()), &name(Path::new(ROOT)))
+            .replace(self.old_fingerprint.as_deref().unwrap_or(BEFORE), BEFORE)
+            .replace(&fingerprint(&self.bench), NOW)
     }
 
     /// What differs between runs is replaced by what a transcript says.
@@ -618,7 +639,7 @@ fn answered(mut terminal: fs::File, answers: Vec<Answer>, bench: &Bench) -> Stri
     let mut shown = String::new();
     for answer in answers {
         let start = shown.len();
-        while !shown[start..].contains("[y/N] ") {
+        while !is_question(&shown[start..]) {
             let mut bytes = [0; 1024];
             match terminal.read(&mut bytes) {
                 Ok(count) if count > 0 => shown.push_str(&String::from_utf8_lossy(&bytes[..count])),
@@ -628,10 +649,27 @@ fn answered(mut terminal: fs::File, answers: Vec<Answer>, bench: &Bench) -> Stri
         for step in answer.before {
             bench.world(|world| bench.git(|git| step.apply(world, git)));
         }
-        let typed = format!("{}\n", answer.typed);
+        let typed = match &*answer.typed {
+            "^D" => "\u{4}".to_owned(),
+            typed => format!("{typed}\n"),
+        };
         terminal.write_all(typed.as_bytes()).expect("typed");
     }
     shown + &everything_on(terminal)
+}
+
+/// Whether a question is shown: one of yes or no, or one whose default or explanation is in brackets.
+fn is_question(shown: &str) -> bool {
+    shown.contains("[y/N] ") || ["]: ", "): "].iter().any(|end| shown.ends_with(end))
+}
+
+/// The fingerprint of Portainer's certificate, as `openssl x509 -fingerprint -sha256` prints it.
+fn fingerprint(bench: &Bench) -> String {
+    let pem = bench.certificate_pem();
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("a certificate");
+    let bytes = digest(&SHA256, &der);
+    let pairs = bytes.as_ref().iter().map(|byte| format!("{byte:02X}"));
+    pairs.collect::<Vec<_>>().join(":")
 }
 
 /// Replaces each part of a text that fits a template.
@@ -641,7 +679,6 @@ fn replaced(text: &str, template: &str, with: &str) -> String {
             .zip(template.bytes())
             .all(|(is, wanted)| match wanted {
                 b'#' => is.is_ascii_digit(),
-                b'%' => is.is_ascii_hexdigit(),
                 b'@' => is.is_ascii_alphabetic(),
                 b'&' => is.is_ascii_alphanumeric(),
                 wanted => is == wanted,
