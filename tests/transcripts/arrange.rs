@@ -164,6 +164,10 @@ impl Step {
                 name.clone_into(&mut copy.name);
                 world.containers.insert(copy.id.clone(), copy);
             }
+            ["is", "replaced"] => {
+                drop(named);
+                replace(world, name);
+            }
             ["joins", network] => named.for_each(|one| {
                 let attachment = one.networks.values().next().cloned();
                 one.networks
@@ -231,6 +235,14 @@ impl Step {
             _ => panic!("unknown line: {}", self.words.join(" ")),
         }
     }
+}
+
+/// A tool that updates images replaces a container: the new one has another ID.
+fn replace(world: &mut World, name: &str) {
+    let mut container = world.container(name).expect("a container").clone();
+    world.containers.remove(&container.id);
+    container.id = "f00d".repeat(16);
+    world.containers.insert(container.id.clone(), container);
 }
 
 /// The files of the branch `main` of the repository.

@@ -1,7 +1,7 @@
 //! Runs a transcript: arranges what it says, runs its commands, and writes what they print and do.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     fs,
     io::{self, Read as _, Write as _},
@@ -190,7 +190,10 @@ impl Session {
             }
             ["forget", "requests"] => self.bench.forget_requests(),
             ["no", "faults"] => self.bench.faults().clear(),
-            ["fault", ..] => self.bench.faults().add(arrange::fault(line)?),
+            ["fault", ..] => {
+                let line = self.with_ids(line);
+                self.bench.faults().add(arrange::fault(&line)?);
+            }
             // Somebody creates it there: its containers have the labels of Portainer.
             ["portainer", "creates", name] => {
                 let id = self.bench.create_in_portainer(name, &self.real(block), &[]);
@@ -256,12 +259,31 @@ impl Session {
                 lines([requests.iter().filter(is_counted).count()].iter())
             }
             // Sorted, because some are made side by side.
-            ["requests"] => {
-                let requests = self.bench.requests().into_iter();
-                let mut all: Vec<String> =
-                    requests.map(|one| shown(&one, &BTreeMap::new())).collect();
+            ["requests", of @ ..] => {
+                let mut requests = self.bench.requests();
+                requests.retain(|one| of.is_empty() || of.contains(&&*format!("{:?}", one.call)));
+                let all = requests.iter().map(|one| shown(one, &BTreeMap::new()));
+                let mut all: Vec<String> = all.collect();
                 all.sort();
                 lines(all.iter())
+            }
+            ["calls", of @ ..] => {
+                let requests = self.bench.requests().into_iter();
+                let calls = requests.map(|one| format!("{:?}", one.call));
+                let mut calls: Vec<String> = calls.filter(|call| of.contains(&&**call)).collect();
+                calls.dedup();
+                lines(calls.iter())
+            }
+            // The values of a header, `-` if a request has none.
+            ["header", name] => {
+                let value = |one: &Request| {
+                    let mut headers = one.headers.iter();
+                    let found = headers.find(|(of, _)| of.eq_ignore_ascii_case(name));
+                    found.map_or_else(|| "-".to_owned(), |(_, value)| value.clone())
+                };
+                let requests = self.bench.requests().into_iter();
+                let values = requests.map(|one| format!("{}: {}", peer(&one), value(&one)));
+                lines(values.collect::<BTreeSet<_>>().iter())
             }
             ["container", "access"] => {
                 let names = self.containers();
@@ -308,7 +330,11 @@ impl Session {
             ["container", name, path @ ..] => self.bench.world(|world| {
                 let container = world.container(name).ok_or("no container")?;
                 let json = serde_json::to_value(container).map_err(|error| error.to_string())?;
-                Ok::<_, String>(query(&path.join(" "), &json))
+                let mut shown = query(&path.join(" "), &json);
+                for one in world.containers.values() {
+                    shown = shown.replace(&one.id, &one.name);
+                }
+                Ok::<_, String>(shown)
             })?,
             _ => return Err(format!("cannot show {what:?}")),
         };
@@ -479,6 +505,15 @@ impl Session {
                 fs::create_dir_all(path).expect("a folder");
             }
         }
+    }
+
+    /// A fault at the paths of a container, which is named in the line.
+    fn with_ids(&self, line: &str) -> String {
+        self.bench.world(|world| {
+            let mut all = world.containers.values();
+            let named = all.find(|one| line.contains(&format!(" at {} ", one.name)));
+            named.map_or_else(|| line.to_owned(), |one| line.replace(&one.name, &one.id))
+        })
     }
 
     /// A path below the stacks root, or after `~/` below the home directory.
