@@ -32,7 +32,7 @@ use std::{
 };
 
 use crate::{
-    document::{Document, Entry, Node, NodeMap, NodeSet},
+    document::{Document, Node, NodeMap, NodeSet},
     interpolate::{InterpolateError, Lookup, interpolate},
     path::Base,
     services::{Service, is_remote_context, services},
@@ -272,12 +272,4 @@ pub fn normalized_project_name(name: &str) -> String {
         .filter(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-'))
         .collect();
     kept.trim_start_matches(['_', '-']).to_owned()
-}
-
-/// The entry of a key in the last service of a chain that has one. See [`Reader::chain`].
-pub fn effective<'d>(chain: &[Service<'d>], key: &str) -> Option<Entry<'d>> {
-    chain.iter().rev().find_map(|service| {
-        let entry = service.node.entry(key);
-        entry.filter(|entry| !entry.value.is_null())
-    })
 }

@@ -143,10 +143,9 @@ impl Limit {
     /// A value of the text as inspect shows it; `None` for one that cannot be parsed: it is not compared.
     fn read(&self, text: &str) -> Option<String> {
         match self.1 {
-            "Memory" | "MemoryReservation" | "MemorySwap" => bytes(text),
-            "NanoCpus" => whole((text.trim().parse::<f64>().ok()? * 1e9).round()),
+            "NanoCpus" => Some(format!("{:.0}", text.parse::<f64>().ok()? * 1e9)),
             "CpusetCpus" | "CpusetMems" | "KernelMemory" => Some(text.to_owned()),
-            _ => Some(text.trim().parse::<i64>().ok()?.to_string()),
+            _ => Some(text.parse::<i64>().ok()?.to_string()),
         }
     }
 
@@ -199,55 +198,4 @@ fn deployed_policy(service: &Service) -> Option<String> {
         ("on-failure", Some(attempts)) => format!("on-failure:{attempts}"),
         _ => condition,
     })
-}
-
-/// A number of bytes with an optional unit: `512m`, `1.5gb`, `64 MiB`.
-fn bytes(text: &str) -> Option<String> {
-    let text = text.trim().to_lowercase();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let power = match unit.trim().trim_end_matches('b').trim_end_matches('i') {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return None,
-    };
-    if let Ok(number) = number.parse::<u64>() {
-        return Some((u128::from(number) << power).to_string());
-    }
-    whole(number.parse::<f64>().ok()? * 2f64.powi(power))
-}
-
-/// A number without its fraction.
-fn whole(number: f64) -> Option<String> {
-    (number.is_finite() && number >= 0.0).then(|| format!("{:.0}", number.trunc()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_as_compose_reads_them() {
-        for (text, expected) in [
-            ("512m", Some("536870912")),
-            ("1g", Some("1073741824")),
-            ("1.5GB", Some("1610612736")),
-            ("64 MiB", Some("67108864")),
-            ("1024", Some("1024")),
-            ("10b", Some("10")),
-            ("lots", None),
-            ("", None),
-        ] {
-            assert_eq!(bytes(text).as_deref(), expected, "{text}");
-        }
-        let read = |field, text| Limit("", field, "").read(text);
-        assert_eq!(read("NanoCpus", "0.5").as_deref(), Some("500000000"));
-        assert_eq!(read("NanoCpus", "2").as_deref(), Some("2000000000"));
-        assert_eq!(read("CpuPeriod", "10ms"), None);
-    }
 }

@@ -19,9 +19,6 @@ use crate::{
     snapshot::{Inspected, is_id},
 };
 
-/// How far `volumes_from` is followed from service to service.
-const DEPTH: usize = 16;
-
 /// What a container has at one target.
 #[derive(Clone, PartialEq)]
 struct Mount {
@@ -72,8 +69,7 @@ pub fn losses(
     let after = sent(facts, service);
     let on_disk = facts.projects.on_disk.as_ref().ok();
     let on_disk = on_disk.filter(|_| !facts.is_adoption);
-    let before =
-        on_disk.and_then(|all| Some(mounts(Some(all), all.service(&service.name)?, DEPTH)));
+    let before = on_disk.and_then(|all| Some(mounts(Some(all), all.service(&service.name)?)));
     let (mut losses, mut unknown) = (Vec::new(), Vec::new());
     for (target, (now, places)) in running(container) {
         let is_changed =
@@ -271,17 +267,17 @@ fn asked_for<'c>(container: Inspected<'c>, target: &str) -> Vec<&'c str> {
 
 /// What the text that is sent mounts into a service.
 fn sent(facts: &Facts, service: &Service) -> Mounts {
-    mounts(facts.projects.sent.as_ref().ok(), service, DEPTH)
+    mounts(facts.projects.sent.as_ref().ok(), service)
 }
 
-/// What a service of a project mounts.
-fn mounts(project: Option<&Project>, service: &Service, depth: usize) -> Mounts {
+/// What a service of a project mounts. Compose refuses services that take their volumes from each other.
+fn mounts(project: Option<&Project>, service: &Service) -> Mounts {
     let mut found = Mounts {
         by_target: BTreeMap::new(),
         is_whole: true,
     };
     for source in service.texts("volumes_from") {
-        found.inherit(project, &source, depth);
+        found.inherit(project, &source);
     }
     for item in service.texts("tmpfs") {
         let target = item.split(':').next().unwrap_or_default();
@@ -321,15 +317,15 @@ impl Mounts {
     }
 
     /// An item of `volumes_from`: a service with an optional mode, or `container:NAME`, whose mounts are unknown.
-    fn inherit(&mut self, project: Option<&Project>, item: &str, depth: usize) {
+    fn inherit(&mut self, project: Option<&Project>, item: &str) {
         let mut parts = item.splitn(2, ':');
         let (name, mode) = (parts.next().unwrap_or_default(), parts.next());
         let from = project.and_then(|project| project.service(name));
-        let Some(from) = from.filter(|_| name != "container" && depth > 0) else {
+        let Some(from) = from.filter(|_| name != "container") else {
             self.is_whole = false;
             return;
         };
-        let from = mounts(project, from, depth - 1);
+        let from = mounts(project, from);
         self.is_whole &= from.is_whole;
         for (target, mut mount) in from.by_target {
             // Compose drops the mode, at least version 2.26.

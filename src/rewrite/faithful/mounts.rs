@@ -1,7 +1,5 @@
 //! What the `volumes` of a service mount.
 
-use std::collections::BTreeSet;
-
 use composefile::{
     document::Node,
     path::clean,
@@ -9,7 +7,6 @@ use composefile::{
     services::{MountSpec, MountType, Service},
 };
 
-use super::runs::Runs;
 use crate::{
     model::{Variable, WrittenMount, WrittenService, WrittenServices},
     rewrite::{env::stack_env, portainer},
@@ -52,23 +49,6 @@ fn hides_inherited(service: Service<'_>) -> bool {
     let mut entries = service.node.mappings().flat_map(Node::own_entries);
     let written = entries.find(|entry| entry.name() == Some("volumes"));
     written.is_some_and(|entry| matches!(entry.value.tag(), Some("!reset" | "!override")))
-}
-
-/// The volumes of `runs` that the text of a service is to name: not those that it gets by `volumes_from`.
-pub(super) fn wanted<'v, 'd>(
-    reader: &Reader<'d, '_>,
-    runs: &'v Runs,
-    service: Service<'d>,
-) -> Vec<(&'v String, &'v String)> {
-    let list = service.node.get("volumes_from").into_iter();
-    let others = list.flat_map(Node::items).filter_map(|item| {
-        let text = reader.read(item.as_str()?).ok()?;
-        runs.services.get(text.split(':').next()?)
-    });
-    let from: BTreeSet<&String> = others.flat_map(|other| other.volumes.values()).collect();
-    let own = runs.services.get(service.name);
-    let volumes = own.into_iter().flat_map(|own| &own.volumes);
-    volumes.filter(|(_, name)| !from.contains(*name)).collect()
 }
 
 /// The mounts of a list. Leaves out those that cannot be interpolated, which block the rewrite.

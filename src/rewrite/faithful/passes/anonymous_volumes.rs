@@ -13,7 +13,7 @@ use composefile::{
 use crate::rewrite::faithful::{
     Finding, Kind,
     findings::{Findings, NewEntry, NewValue, Secrecy},
-    mounts::{MountItem, Mounted, is_external, mounts, wanted},
+    mounts::{MountItem, Mounted, is_external, mounts},
     runs::{Runs, ServiceRuns},
     shell::effective_text,
 };
@@ -54,8 +54,7 @@ struct AnonymousVolumes<'r, 'd, 'a> {
 
 impl<'d> AnonymousVolumes<'_, 'd, '_> {
     fn service(&mut self, service: Service<'d>, runs: &ServiceRuns) {
-        let volumes = wanted(self.reader, self.runs, service);
-        if volumes.is_empty() {
+        if runs.volumes.is_empty() {
             return;
         }
         if runs.containers > 1 || !self.is_single(service) {
@@ -68,7 +67,7 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
                 .block(service.node, Kind::Inconsistent, message, hint);
             return;
         }
-        let added = volumes.into_iter();
+        let added = runs.volumes.iter();
         let added = added.filter_map(|(target, volume)| self.mount(service, target, volume));
         let added: Vec<String> = added.collect();
         if !added.is_empty() {
@@ -250,12 +249,12 @@ fn keys(reader: &Reader<'_, '_>, runs: &Runs) -> BTreeMap<String, String> {
     let names = present.filter_map(|entry| Some(entry.name()?.to_owned()));
     let mut taken: BTreeSet<String> = names.collect();
     let mut keys = BTreeMap::new();
-    for &service in &reader.services {
-        for (target, volume) in wanted(reader, runs, service) {
+    for (service, own) in &runs.services {
+        for (target, volume) in &own.volumes {
             if keys.contains_key(volume) {
                 continue;
             }
-            let base = key(service.name, target);
+            let base = key(service, target);
             let numbered = (2..).map(|count| format!("{base}-{count}"));
             let mut candidates = [base.clone()].into_iter().chain(numbered);
             let free = candidates.find(|key| taken.insert(key.clone()));

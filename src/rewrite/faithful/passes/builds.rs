@@ -1,9 +1,6 @@
 //! Replaces `build` by the image that was built: Portainer cannot read the build context (M11).
 
-use composefile::{
-    reader::{Reader, effective},
-    services::Service,
-};
+use composefile::{reader::Reader, services::Service};
 
 use crate::rewrite::faithful::{
     findings::{Findings, NewValue, Secrecy},
@@ -18,8 +15,8 @@ pub(super) fn builds<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
 }
 
 fn replace<'d>(reader: &Reader<'d, '_>, service: Service<'d>, found: &mut Findings<'d>) {
-    let chain = reader.chain(service);
-    let Some(build) = effective(&chain, "build") else {
+    let build = service.node.entry("build");
+    let Some(build) = build.filter(|build| !build.value.is_null()) else {
         return;
     };
     if reader.is_remote(build.value) || !found.is_simple(service) {
