@@ -332,6 +332,9 @@ pub struct Changes {
     /// Why some of them could not be looked at.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unseen_memory: BTreeSet<String>,
+    /// The changed files that a snapshot would not keep (B18). A snapshot names its own.
+    #[serde(skip)]
+    pub unsaved: Vec<String>,
 }
 
 impl Changes {

@@ -222,6 +222,10 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
     run.restores(&saved);
     let mut procedure = Restoration::new(restore, &saved, run);
     let ended = procedure.steps();
+    // An error that ended it early does not contain them.
+    for what in std::mem::take(&mut procedure.trouble) {
+        procedure.run.warn(what);
+    }
     // An adoption that restores names them itself.
     let is_run = !restore.dry_run && restore.cause != Cause::Failure;
     if is_run && (ended.is_ok() || procedure.touched) {
@@ -494,9 +498,8 @@ impl<'s> Restoration<'s, '_, '_> {
         }
     }
 
-    /// Warns of something that is not restored. It is repeated at the end of the restore.
+    /// Keeps something that is not restored for the end of the restore.
     fn trouble(&mut self, what: String) {
-        self.run.warn(what.clone());
         self.trouble.push(what);
     }
 }

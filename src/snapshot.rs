@@ -30,7 +30,7 @@ mod whole;
 pub use folder::check_state_dir;
 pub use inspected::{Inspected, is_empty, is_id, is_unset};
 pub use interrupted::{Interrupted, Unfinished, marked};
-pub use layer::Layer;
+pub use layer::{Layer, MOST_BYTES};
 pub use lock::StackLock;
 pub use pins::{pin_of, set_pin};
 pub use requests::{RequestKind, SentRequest, Unanswered};

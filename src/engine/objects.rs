@@ -112,6 +112,13 @@ impl EngineReader {
             })
     }
 
+    /// The number of bytes in the writable layer of `container`. A container that does not exist is an error.
+    pub fn layer_size(&self, container: &str) -> Result<u64> {
+        check_name(container)
+            .and_then(|()| self.api()?.layer_size(container))
+            .with_context(|| format!("failed to measure the container {}", printable(container)))
+    }
+
     /// `path` of `container` as a tar archive whose names begin with the last part of `path`. Reads at most `most` bytes.
     ///
     /// A path or a container that does not exist is an error.

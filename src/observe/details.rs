@@ -6,7 +6,14 @@ use anyhow::Result;
 use chrono::Utc;
 use serde_json::Value;
 
-use crate::{engine::EngineReader, model::Container, plan::Host, run::read_changes};
+use crate::{
+    engine::EngineReader,
+    model::{Changes, Container},
+    parallel::in_parallel,
+    plan::Host,
+    run::{read_changes, read_layer},
+    snapshot::{Inspected, Known, MOST_BYTES},
+};
 
 /// Reads the containers and what is around them. Returns also why a part of them could not be read.
 pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Host, Vec<anyhow::Error>) {
@@ -20,7 +27,18 @@ pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Host, Vec<an
     let networks = known(engine.all_networks(), &mut failures);
     let volumes = known(engine.all_volumes(), &mut failures);
     let all_volumes = volumes.as_deref().map_or(&[][..], Vec::as_slice);
-    let changes = read_changes(engine, inspected, all_volumes);
+    let mut changes = read_changes(engine, inspected, all_volumes);
+    let unsaved = in_parallel(inspected, |container| {
+        let container = Inspected(container);
+        let changes = changes.get(container.id())?.known()?;
+        let unsaved = unsaved(engine, container, changes);
+        Some((container.id().to_owned(), unsaved))
+    });
+    for (id, unsaved) in unsaved.into_iter().flatten() {
+        if let Some(Known::Known(changes)) = changes.get_mut(&id) {
+            changes.unsaved = unsaved;
+        }
+    }
     let images = images(engine, references, &mut failures);
     let details = Host {
         containers,
@@ -32,6 +50,20 @@ pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Host, Vec<an
         ..Host::default()
     };
     (details, failures)
+}
+
+/// The files of a container that a snapshot would not keep (B18). Only a layer that is too large is read to find them.
+fn unsaved(engine: &EngineReader, container: Inspected, changes: &Changes) -> Vec<String> {
+    let is_small = || {
+        let size = engine.layer_size(container.id());
+        size.is_ok_and(|size| size <= MOST_BYTES)
+    };
+    if changes.listed.is_empty() || is_small() {
+        return Vec::new();
+    }
+    let mut unsaved = read_layer(engine, container, changes).unsaved;
+    unsaved.retain(|path| changes.has(path));
+    unsaved
 }
 
 /// One request per image: the response does not say which reference it belongs to. None after the first failure.

@@ -105,12 +105,16 @@ pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Opti
     let unlisted = changes.total.saturating_sub(changes.listed.len());
     let mut files = container.own_files(&paths, placed);
     files.sort_unstable();
-    let shown = &files[..files.len().min(FILES_SHOWN)];
+    let files = first_of(&files, unlisted)?;
+    Some(format!("files written inside the container: {files}"))
+}
+
+/// The first of these files, and the number of the others, of which some may be `unlisted`. `None` without a file.
+fn first_of<S: AsRef<str>>(files: &[S], unlisted: usize) -> Option<String> {
+    let shown: Vec<&str> = files.iter().take(FILES_SHOWN).map(AsRef::as_ref).collect();
     let more = match files.len() - shown.len() + unlisted {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let named = shown.join(", ");
-    (!files.is_empty() || unlisted > 0)
-        .then(|| format!("files written inside the container: {named}{more}"))
+    (!files.is_empty() || unlisted > 0).then(|| format!("{}{more}", shown.join(", ")))
 }

@@ -294,16 +294,22 @@ impl Restoration<'_, '_, '_> {
         Ok(())
     }
 
-    /// Turns an error into a warning, as long as the engine responds: one failure does not stop the rest.
+    /// Keeps an error for the end, as long as the engine responds: one failure does not stop the rest. It names containers
+    /// instead of their IDs.
     pub(super) fn tolerate<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
-        match outcome {
-            Ok(done) => Ok(Some(done)),
-            Err(error) if self.run.engine.list(&self.snapshot().stack).is_err() => Err(error),
-            Err(error) => {
-                self.trouble(format!("{error:#}"));
-                Ok(None)
-            }
+        let error = match outcome {
+            Ok(done) => return Ok(Some(done)),
+            Err(error) => error,
+        };
+        let Ok(listed) = self.run.engine.list(&self.snapshot().stack) else {
+            return Err(error);
+        };
+        let mut what = format!("{error:#}");
+        for container in &listed {
+            what = what.replace(&container.id, container.name());
         }
+        self.trouble(what);
+        Ok(None)
     }
 }
 

@@ -159,14 +159,14 @@ impl Restoration<'_, '_, '_> {
     }
 
     /// The files of the saved containers that the recreated ones do not have. A file may have changed since its container
-    /// started, but it must exist, unless this run put it there.
+    /// started, but it must exist, unless this run put it there. Returns those that can be put back, and those that are lost.
     pub(super) fn wrong_files(
         &self,
         existing: &[Value],
         unchecked: &mut Vec<String>,
-    ) -> Result<Vec<String>> {
+    ) -> Result<(Vec<String>, Vec<String>)> {
         let snapshot = self.snapshot();
-        let mut wrong = Vec::new();
+        let (mut wrong, mut all_lost) = (Vec::new(), Vec::new());
         for wanted in saved(snapshot) {
             let now = named(existing, wanted.name());
             let is_new = |now: &Inspected| !is_stranger(snapshot, *now) && now.id() != wanted.id();
@@ -176,7 +176,7 @@ impl Restoration<'_, '_, '_> {
             let name = wanted.name();
             let lost = unsaved(wanted, snapshot);
             if !lost.is_empty() {
-                wrong.push(format!(
+                all_lost.push(format!(
                     "{name} differs: these files inside the container are lost: {}",
                     lost.shown()
                 ));
@@ -192,7 +192,7 @@ impl Restoration<'_, '_, '_> {
                 ));
             }
         }
-        Ok(wrong)
+        Ok((wrong, all_lost))
     }
 }
 

@@ -28,13 +28,14 @@ impl Restoration<'_, '_, '_> {
     pub(super) fn verify(&mut self, record: &RecordStep) -> Result<()> {
         let failed = "failed to check the restored stack";
         let existing = self.wait_for_health().context(failed)?;
-        let mut wrong = std::mem::take(&mut self.trouble);
+        let mut wrong = self.trouble.clone();
         let (troubles, mut unchecked) = (wrong.len(), Vec::new());
         wrong.extend(self.wrong_containers(&existing));
         wrong.extend(self.wrong_networks().context(failed)?);
         let emptied = self.emptied(&existing).context(failed)?;
         let files = self.wrong_files(&existing, &mut unchecked);
-        wrong.extend(files.context(failed)?);
+        let (files, lost_files) = files.context(failed)?;
+        wrong.extend(files);
         wrong.extend(self.lost_volumes().context(failed)?);
         let volumes = self.compare_volumes().context(failed)?;
         let missing = volumes.missing.into_iter();
@@ -58,6 +59,8 @@ impl Restoration<'_, '_, '_> {
         let (wrong_record, unchecked_record) = self.check_record(record).context(failed)?;
         wrong.extend(wrong_record);
         unchecked.extend(unchecked_record);
+        let ends_here = wrong.is_empty() && !lost_files.is_empty();
+        wrong.extend(lost_files);
         if !unchecked.is_empty() {
             self.run.warn(list("not checked:", &unchecked));
         }
@@ -83,18 +86,7 @@ impl Restoration<'_, '_, '_> {
             )));
         }
         if !wrong.is_empty() {
-            self.say_what_is_left();
-            let hint = if troubles > 0 && record.deploys(self.snapshot()) {
-                format!(
-                    "fix the problem above and run the command again; if Portainer's deployment fails, it removes every container. To restore only the containers, run: {again} --engine-only"
-                )
-            } else {
-                "fix the problem above and run the command again: it continues from here".to_owned()
-            };
-            return Err(Failure::new("the stack differs from the snapshot")
-                .details(wrong.join("\n"))
-                .hint(hint)
-                .into());
+            return self.end_with(&wrong, (ends_here, record), &again);
         }
         if !unanswered.is_empty() {
             let requests = unanswered.join(" and ");
@@ -221,6 +213,33 @@ impl Restoration<'_, '_, '_> {
             .filter(|wanted| named(existing, wanted.name()).is_some_and(Inspected::has_never_run))
             .map(|wanted| self.called(wanted))
             .collect()
+    }
+
+    /// Ends with what differs. If only files are lost, a restore can do nothing more.
+    fn end_with(
+        &mut self,
+        wrong: &[String],
+        (only_lost, record): (bool, &RecordStep),
+        again: &str,
+    ) -> Result<()> {
+        self.say_what_is_left();
+        let failed = !std::mem::take(&mut self.trouble).is_empty();
+        let hint = if only_lost {
+            self.run.is_whole()?;
+            let state = "everything else matches the snapshot".to_owned();
+            self.run.set_state(State::new(state));
+            "a snapshot keeps 1 MiB of the files in each container, so these cannot be brought back: nothing more can be restored".to_owned()
+        } else if failed && record.deploys(self.snapshot()) {
+            format!(
+                "fix the problem above and run the command again; if Portainer's deployment fails, it removes every container. To restore only the containers, run: {again} --engine-only"
+            )
+        } else {
+            "fix the problem above and run the command again: it continues from here".to_owned()
+        };
+        Err(Failure::new("the stack differs from the snapshot")
+            .details(wrong.join("\n"))
+            .hint(hint)
+            .into())
     }
 
     /// The containers match the snapshot, and the Portainer stack is unknown (B24): that is not *verified*. Inside a run

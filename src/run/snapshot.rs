@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Mark, Run, of_projects};
 use crate::{
     disk::{self, Refused},
-    engine::{Engine, EngineReader},
+    engine::EngineReader,
     failure::Failure,
     model::{Changes, Container, Deployment, Record},
     parallel::in_parallel,
@@ -289,7 +289,7 @@ pub fn look_into_memory(container: Inspected, volumes: &[Value]) -> Changes {
 }
 
 /// The files of a container's own layer that are small enough to be saved.
-pub fn read_layer(engine: &Engine, container: Inspected, changes: &Changes) -> Layer {
+pub fn read_layer(engine: &EngineReader, container: Inspected, changes: &Changes) -> Layer {
     Layer::read(container, changes, |path, most| {
         let archive = engine.archive(container.id(), path, most)?;
         Ok((archive.bytes, archive.is_whole))

@@ -17,7 +17,7 @@ use super::Inspected;
 use crate::model::{Change, ChangeKind, Changes};
 
 /// The most bytes that are kept of one container.
-const MOST_BYTES: u64 = 1 << 20;
+pub const MOST_BYTES: u64 = 1 << 20;
 
 /// The most paths that are read of one container. Each read takes the engine about 0.1 seconds.
 const MOST_READS: usize = 50;

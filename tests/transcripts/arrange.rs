@@ -192,6 +192,10 @@ impl Step {
             ["writes", path] => named.for_each(|one| {
                 one.files.insert((*path).to_owned(), b"report\n".to_vec());
             }),
+            ["writes", path, "of", size, "MiB"] => named.for_each(|one| {
+                let size = size.parse::<usize>().expect("a size") << 20;
+                one.files.insert((*path).to_owned(), vec![b'.'; size]);
+            }),
             ["label", label, "=", value] => named.for_each(|one| {
                 let label = if label.starts_with("com.") {
                     (*label).to_owned()

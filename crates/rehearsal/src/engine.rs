@@ -44,7 +44,15 @@ fn perform(world: &mut World, name: &str, request: &Request) -> Result<Response,
         Call::EngineInfo => json(&info(world, &world.engine)),
         Call::EngineEvents => Ok(Response::new(200, JSON, events(world, request))),
         Call::EngineList => json(&list(world, request)),
-        Call::EngineInspect => json(&inspected(world, world.find(name)?)),
+        Call::EngineInspect => {
+            let container = world.find(name)?;
+            let mut shown = inspected(world, container);
+            if query("size") == "1" {
+                let sizes = container.files.values().map(Vec::len);
+                shown["SizeRw"] = json!(sizes.sum::<usize>());
+            }
+            json(&shown)
+        }
         Call::EngineRemove => remove(world, name, request),
         Call::EngineChanges => {
             let files = world.find(name)?.files.keys();

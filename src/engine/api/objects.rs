@@ -80,6 +80,13 @@ impl Api {
         Ok(changes)
     }
 
+    /// The number of bytes in the container's writable layer.
+    pub(in crate::engine) fn layer_size(&self, container: &str) -> Result<u64> {
+        let path = format!("/containers/{}/json?size=1", percent_encoded(container));
+        let found: Value = self.get(&path)?;
+        Ok(u64::deserialize(&found["SizeRw"])?)
+    }
+
     /// `path` of the container as a tar archive: at most `most` bytes of it.
     pub(in crate::engine) fn archive(
         &self,

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use crate::{
     finding::{Finding, Kind},
     model::{Changes, Container},
-    plan::{Facts, Fate, ServicePlan, fate_of, losses::if_recreated},
+    plan::{
+        Facts, Fate, ServicePlan, fate_of,
+        losses::{first_of, if_recreated},
+    },
     snapshot::Inspected,
     text::listed,
 };
@@ -39,19 +42,28 @@ pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Finding>, BTreeSe
 }
 
 /// What the containers that keep running lose if the deployment fails: it removes every container, and no restore brings back
-/// files in memory (B16).
-pub fn lost_by_failure(facts: &Facts, services: &[ServicePlan]) -> Option<String> {
+/// files in memory (B16), or files that a snapshot does not keep (B18).
+pub fn lost_by_failure(facts: &Facts, services: &[ServicePlan]) -> Vec<String> {
     let others: Vec<&Container> = facts.before.host.others.iter().flatten().collect();
-    let mut lost = Vec::new();
+    let (mut in_memory, mut lost) = (Vec::new(), Vec::new());
     let all = looked_at(facts).into_iter();
     for (container, changes) in all.filter(|(one, _)| stays(services, one.name())) {
+        let name = container.name();
         let paths = container.emptied(changes, &others).into_iter();
-        lost.extend(paths.map(|path| format!("{path} of {}", container.name())));
+        in_memory.extend(paths.map(|path| format!("{path} of {name}")));
+        if let Some(files) = first_of(&changes.unsaved, 0) {
+            lost.push(format!(
+                "if the deployment fails, files written inside {name} are lost, because a snapshot keeps 1 MiB of each container: {files}"
+            ));
+        }
     }
-    (!lost.is_empty()).then(|| {
-        let all = listed(&lost);
-        format!("if the deployment fails, the files in memory at {all} are lost")
-    })
+    if !in_memory.is_empty() {
+        let all = listed(&in_memory);
+        lost.push(format!(
+            "if the deployment fails, the files in memory at {all} are lost"
+        ));
+    }
+    lost
 }
 
 fn stays(services: &[ServicePlan], name: &str) -> bool {
