@@ -37,7 +37,12 @@ pub fn losses(
     let networks = networks
         .into_iter()
         .filter(|(kind, _)| facts.is_adoption || *kind != Kind::Connected);
-    losses.extend(networks.map(|(kind, what)| (kind, format!("{if_recreated}{what}"))));
+    let is_edited = facts.is_edited_on_disk(container, service);
+    losses.extend(networks.map(|(kind, what)| {
+        let is_edit = is_edited && kind == Kind::Other;
+        let kind = if is_edit { Kind::Edited } else { kind };
+        (kind, format!("{if_recreated}{what}"))
+    }));
     let (edited, reset) = limits(facts, container, service);
     let reset_to = "settings reset to those of the Compose file";
     let settings = [
@@ -53,8 +58,8 @@ pub fn losses(
     (losses, unknown)
 }
 
-/// The limits and other settings that change: those that the text gives the container that Portainer deployed, which the user
-/// edited, and the others.
+/// The limits and other settings that change: those that the user edited, in the files of a container that was started by hand
+/// or in the text that Portainer deployed, and the others.
 fn limits(
     facts: &Facts,
     container: Inspected,
@@ -63,6 +68,9 @@ fn limits(
     let mut others = facts.before.host.inspected();
     let is_private = others.any(|container| container.text("/HostConfig/IpcMode") == "private");
     let changed = limits::changed(container, service, is_private);
+    if facts.is_edited_on_disk(container, service) {
+        return (changed, Vec::new());
+    }
     let deployed = facts.projects.deployed.as_ref();
     let Some(deployed) = deployed.filter(|_| !changed.is_empty()) else {
         return (Vec::new(), changed);
