@@ -4,7 +4,6 @@
 mod count;
 mod credentials;
 mod digest;
-mod encodings;
 mod escape;
 mod mask;
 mod near;

