@@ -24,6 +24,7 @@ use testbed::{
 #[allow(dead_code, reason = "the replay also compares the content type")]
 mod client;
 #[path = "../rehearsal/run.rs"]
+#[allow(dead_code, reason = "the tests with an engine use more of it")]
 mod run;
 
 #[allow(unused_imports, reason = "the transcripts need fewer")]

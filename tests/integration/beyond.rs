@@ -1,4 +1,4 @@
-//! B01–B04: what the contract adds to the seed without breaking it.
+//! B01: the losses that a real Compose shows.
 
 use std::fs;
 
@@ -85,24 +85,4 @@ secrets: {token: {file: token}}
         losses(lossy, "TAG='1'\n"),
         expected.map(str::to_owned).into()
     );
-}
-
-#[test]
-fn b04_the_managers_own_stack_and_one_that_publishes_its_port_are_refused() {
-    let bench = Bench::new();
-    let url = bench.base_url();
-    let port = url.rsplit(':').next().expect("a port");
-    let own = "services:\n  a:\n    image: portainer/portainer-ce:2.23.0\n";
-    let front = format!("services:\n  a:\n    image: nginx\n    ports: [\"{port}:443\"]\n");
-    for (name, text, why) in [
-        ("tools", own, "portainer/portainer-ce"),
-        ("Tools2", own, "portainer/portainer-ce"),
-        ("edge", &front, port),
-    ] {
-        let project = name.to_lowercase();
-        bench.start_as(&project, bench.stack(name, text, None));
-        let container = format!("{project}-a-1");
-        bench.stops(name, &["runs Portainer itself", &container, why]);
-    }
-    bench.run("tools --force").code(0);
 }

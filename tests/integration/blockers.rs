@@ -1,49 +1,20 @@
-//! What `adopt` refuses: everything at once, with nothing touched, each with the way out.
+//! A port that is in use on this host. Transcripts show everything else that `adopt` refuses.
 
-use crate::bench::{Bench, Run, Texts};
+use std::net::TcpListener;
 
-mod dependencies;
-mod needs;
+use crate::bench::{Bench, PLAIN};
 
-/// Asserts that `adopt` is refused for these blockers only, as printed, and that nothing was touched.
-#[track_caller]
-fn refuses<'a>(bench: &Bench, args: &str, blockers: impl Texts<'a>) {
-    let blockers = blockers.list();
-    let hint = "fix the problems above, then run the command again";
-    let run = bench.stops(&format!("adopt {args}"), hint);
-    assert_eq!(listed(&run), blockers, "{run:#?}");
+#[test]
+fn a_port_that_a_program_of_this_host_uses() {
+    let bench = Bench::web(PLAIN);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let text = format!("{PLAIN}    ports: ['127.0.0.1:{port}:80']\n");
+    bench.stack("web", &text, None);
+    let used = format!("1. port {port}/tcp is used by a program of this host\n");
+    let way_out = "stop that program, or change the port";
+    let run = bench.stops("adopt web", &[&*used, way_out]);
+    run.hides("2. ");
     assert!(!bench.state().join("snapshots").exists(), "no snapshot");
-    let plan = bench.run(&format!("plan {args}"));
-    for blocker in blockers {
-        plan.wraps(blocker.split('\n').next().expect("a line"));
-    }
-    assert!(bench.nothing_was_changed());
-}
-
-fn adopt(bench: &Bench, args: &str) -> Run {
-    bench.run(&format!("adopt {args}"))
-}
-
-/// The blockers of a run: each with its lines, without their indentation.
-fn listed(run: &Run) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let mut is_list = false;
-    for line in run.err.lines() {
-        let words = line.trim_start();
-        let number = words.trim_start_matches(|c: char| c.is_ascii_digit());
-        let item = (number.len() < words.len()).then(|| number.strip_prefix(". "));
-        if line.contains("error: cannot adopt ") {
-            is_list = true;
-        } else if words.starts_with("hint: fix the problems above")
-            || words == "Nothing was changed."
-        {
-            is_list = false;
-        } else if let Some(first) = item.flatten().filter(|_| is_list) {
-            found.push(first.to_owned());
-        } else if let Some(last) = found.last_mut().filter(|_| is_list) {
-            last.push('\n');
-            last.push_str(words.strip_prefix("- ").unwrap_or(words));
-        }
-    }
-    found
+    bench.fails("plan web", &[&*used, way_out]);
 }

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use testbed::{Era, config_hash};
 
 use crate::{
-    bench::{Bench, KEY, MARKED, PLAIN, Run},
-    plan::{configs, labeled, printed},
+    bench::{Bench, MARKED, PLAIN, Run},
+    plan::printed,
 };
 
 /// Starts PLAIN by hand, and puts `compose` and `env` on disk.
@@ -52,35 +52,6 @@ fn with_compose(bench: &Bench, version: &str, config: &Value, script: &str) -> O
 }
 
 #[test]
-fn b06_an_adoption_sends_no_text_that_compose_rejects_if_it_accepts_the_files() {
-    let bench = Bench::web(PLAIN);
-    let config = printed(&json!(configs(&bench, &labeled(&bench))));
-    // Without the files that it accepts, each may be a doubt about its version.
-    for reason in [
-        "invalid size: lots",
-        "validating docker-compose.yml: services.a.cgroup must be one of host",
-        "services.a Additional property later is not allowed",
-    ] {
-        let script = format!("echo '{reason}' >&2; exit 15");
-        let path = with_compose(&bench, "2.26.1", &config, &script);
-        let blocked = format!(
-            "Compose would reject the file that is sent\n     - docker-compose 2.26.1: {reason}\n"
-        );
-        for args in ["plan web", "adopt web"] {
-            bench.run_with(args, "PATH", &path).says(&blocked);
-        }
-        assert!(bench.nothing_was_changed(), "{reason}");
-    }
-    // It gave no answer.
-    let path = with_compose(&bench, "2.26.1", &config, "kill -9 $$");
-    let unknown = "Compose cannot read the file that is sent: `docker-compose config` failed (signal: 9 (SIGKILL))";
-    bench
-        .run_with("plan web", "PATH", &path)
-        .code(1)
-        .says(unknown);
-}
-
-#[test]
 fn b06_compose_is_asked_about_the_bind_mounts_that_an_adoption_writes() {
     let bench = Bench::web_of(Era::Async, &format!("{PLAIN}    volumes: ['./a:/a']\n"));
     let source = bench.dir("web").join("a");
@@ -96,38 +67,6 @@ fn b06_compose_is_asked_about_the_bind_mounts_that_an_adoption_writes() {
     let run = bench.run_with("adopt web", "PATH", &path).code(1);
     run.says("the file that is sent\n     - docker-compose 5.6.1: bad\n");
     assert!(bench.nothing_was_changed());
-}
-
-#[test]
-fn b13_compose_sees_what_portainer_stores_and_nothing_else() {
-    let text = format!("{SERVICE}    volumes: [./data:/data]\n");
-    let bench = changed(&text, Some("A=1\n"));
-    let seen = bench.root().join("seen");
-    let script = format!(
-        "{{ echo \"$@\"; ls -a; stat -c '%a %n' . *; env; cat docker-compose.yml stack.env; }} > {0}\npwd > {0}.folder\n",
-        seen.display()
-    );
-    let mut command = with_plugin(&bench, "web", &script);
-    command.env("SHELL_VARIABLE", "of the shell");
-    Run::of(&mut command).code(0);
-    let shown = fs::read_to_string(&seen).expect("it ran");
-    for line in [
-        "-p web --env-file stack.env -f docker-compose.yml config --format json",
-        "700 .",
-        "600 docker-compose.yml",
-        "600 stack.env",
-        &format!("    volumes: [{}/data:/data]", bench.dir("web").display()),
-        "A=1",
-        "COMPOSE_EXPERIMENTAL_GIT_REMOTE=false",
-    ] {
-        assert!(shown.lines().any(|shown| shown == line), "{line}: {shown}");
-    }
-    // B13: not even the key, or another setting of this program.
-    for hidden in ["of the shell", KEY, "STACKMGR_", "STACKLIFT_"] {
-        assert!(!shown.contains(hidden), "{shown}");
-    }
-    let folder = fs::read_to_string(seen.with_extension("folder")).expect("a folder");
-    assert!(!Path::new(folder.trim()).exists(), "{folder} is left");
 }
 
 #[test]

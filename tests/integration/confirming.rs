@@ -6,8 +6,6 @@ use std::{
     thread,
 };
 
-use testbed::Call;
-
 use crate::{
     bench::{Bench, Run, Texts},
     screen::{everything_on, terminal},
@@ -90,34 +88,4 @@ fn b41_what_was_typed_before_a_question_is_no_answer() {
     let run = on_terminal_with(&bench, "web", "y\n", || {}, "n\n");
     run.fails(&[&*format!("{QUESTION} n\r\n"), CANCELED]);
     assert!(bench.nothing_was_changed());
-}
-
-/// Control-D. Transcripts show the other answers.
-#[test]
-fn b08_the_end_of_the_input_is_a_no() {
-    let bench = Bench::web(LOSES);
-    let run = on_terminal(&bench, "web", "\u{4}").code(1).hides("error:");
-    run.says(&format!("{QUESTION} \r\n{CANCELED}\r\n"));
-    assert!(bench.nothing_was_changed());
-    assert!(!bench.state().exists(), "no snapshot");
-}
-
-#[test]
-fn b08_what_the_plan_read_is_read_again_only_after_a_question() {
-    for (args, typed, reads) in [(&["web", "--yes"][..], "", 1), (&["web"], "y\n", 2)] {
-        let bench = Bench::new();
-        bench.record("web", 1);
-        bench.started("web", LOSES, None);
-        on_terminal(&bench, args, typed).code(0);
-        let before_delete = |call| {
-            let requests = bench.requests().into_iter();
-            let before = requests.take_while(|request| request.call != Call::Delete);
-            before.filter(|request| request.call == call).count()
-        };
-        for call in [Call::Get, Call::File, Call::EngineChanges] {
-            assert_eq!(before_delete(call), reads, "{call:?} {args:?}");
-        }
-        let inspects = before_delete(Call::EngineInspect);
-        assert_eq!(inspects, reads, "{args:?}");
-    }
 }

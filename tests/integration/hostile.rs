@@ -84,26 +84,6 @@ fn a_compose_file_or_env_file_that_cannot_be_read() {
 }
 
 #[test]
-fn links_out_of_the_directory_are_read_and_never_written() {
-    let (bench, dir) = started();
-    let text = fs::read_to_string(dir.join("docker-compose.yml")).expect("it");
-    for name in ["docker-compose.yml", ".env"] {
-        let elsewhere = bench.root().join(format!("elsewhere{name}"));
-        fs::rename(dir.join(name), &elsewhere).expect("moved");
-        symlink(&elsewhere, dir.join(name)).expect("a link");
-    }
-    bench.run("web").code(0);
-    assert_eq!(bench.sent_text(), text);
-    assert_eq!(bench.sent_env(), [("TOKEN".to_owned(), MARKED.to_owned())]);
-    let backup = &bench.backups("web")[0];
-    let metadata = fs::symlink_metadata(backup).expect("it");
-    assert!(metadata.is_file(), "no link");
-    assert_eq!(fs::read_to_string(backup).expect("it"), text);
-    let link = fs::symlink_metadata(dir.join("docker-compose.yml")).expect("it");
-    assert!(link.is_symlink(), "the link is still one");
-}
-
-#[test]
 fn unusual_variables_are_sent_verbatim() {
     let long = format!("LONG={MARKED}{}", "x".repeat(1 << 20));
     let env = format!(

@@ -1,31 +1,12 @@
 //! The connection to Portainer: TLS, proxies, redirects.
 
 use std::{
-    fs,
     io::{BufRead, BufReader, Write},
     net::TcpListener,
     thread::{self, JoinHandle},
 };
 
-use testbed::Call;
-
-use crate::bench::{Bench, PLAIN, Run, instead};
-
-#[test]
-fn tls_by_the_managers_own_certificate() {
-    let bench = Bench::on_disk(PLAIN);
-    let pem = bench.root().join("manager.pem");
-    fs::write(&pem, bench.certificate_pem()).expect("a certificate");
-    let pem = pem.to_str().expect("UTF-8");
-    bench.run(&["web", "--tls", pem]).code(0);
-    let other = Bench::new();
-    let base_url = other.base_url();
-    let says = ["certificate", "--tls", "Nothing was changed"];
-    bench.fails(&["web", "--tls", pem, "--base-url", &base_url], &says);
-    bench.fails("web --tls system", "certificate");
-    fs::write(pem, "").expect("a file");
-    bench.fails(&["web", "--tls", pem], "contains no certificate");
-}
+use crate::bench::{Bench, PLAIN, Run};
 
 /// A server for one request: its URL, and the first line of that request.
 fn server(answer: &'static [u8]) -> (String, JoinHandle<String>) {
@@ -57,18 +38,6 @@ fn a_proxy_is_honoured_but_never_for_loopback() {
     run(&format!("web --base-url {url}")).fails(&warning);
     let line = asked.join().expect("the proxy");
     assert_eq!(line, "CONNECT manager.example:9443 HTTP/1.1\r\n");
-}
-
-#[test]
-fn no_redirect_is_followed() {
-    let bench = Bench::web(PLAIN);
-    for status in [301, 302, 303, 307, 308] {
-        bench.forget_requests();
-        bench.once(Call::List, instead(status, ""));
-        let run = bench.fails("web", &format!("status {status}"));
-        run.says(&["redirect to /login", "login page"]);
-        assert_eq!(bench.requests().iter().filter(|r| r.port != 0).count(), 1);
-    }
 }
 
 #[test]

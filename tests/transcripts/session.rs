@@ -546,6 +546,7 @@ impl Session {
             .replace(&self.bench.home().display().to_string(), HOME)
             .replace(&local("127.0.0.1", &port), &local("127.0.0.1", shown))
             .replace(&local("localhost", &port), &local("localhost", shown))
+            .replace(&["port ", &port].concat(), &["port ", shown].concat())
             .replace(&self.bench.socket().display().to_string(), SOCKET)
             // The name of the directory, without its path.
             .replace(&name(self.bench.root()), &name(Path::new(ROOT)))
