@@ -123,15 +123,18 @@ impl Adoption<'_, '_> {
                         .note_failure(prepared.sends(payload), &anyhow!("{lost}; {cause:#}"));
                     what = format!("{what}; {lost}");
                 }
-                let has = match &seen {
-                    RecordSeen::Exists(id, Deployment::Active)
+                let has = match (&seen, &prepared.before.remote.record) {
+                    (RecordSeen::Exists(id, Deployment::Active), _)
                         if differs == Some((false, false)) =>
                     {
                         format!(
                             "Portainer stack {id} has the Compose file and the variables of before"
                         )
                     }
-                    seen => clause(seen),
+                    (RecordSeen::Absent, Some(record)) => {
+                        format!("Portainer stack {} was deleted", record.id)
+                    }
+                    (seen, _) => clause(seen),
                 };
                 self.mark(&Progress::Whole(format!("{what}; {has}")));
                 because(said(), cause, hint.as_deref())

@@ -40,18 +40,15 @@ pub fn refusals(facts: &Facts, is_damaged: bool) -> Vec<Finding> {
         }
         rejects(vec![said])
     });
-    let what = "Docker would reject mounts of the file that is sent";
+    let what = "Docker would reject parts of the file that is sent";
     let hint = "correct them: Compose accepts them, and fails when it creates the container";
-    let unmountable = facts
-        .projects
-        .sent
-        .as_ref()
-        .map_or_else(|_| Vec::new(), unmountable);
-    let mounts = Finding::about(unmountable, what, hint);
+    let sent = facts.projects.sent.iter();
+    let by_docker = sent.flat_map(|sent| [unmountable(sent), unknown_policies(sent)].concat());
+    let by_docker = Finding::about(by_docker.collect(), what, hint);
     let all = [
         env.map(|variable| variable.of_kind(Kind::BadEnvFile)),
         rejected,
-        mounts.map(|mount| mount.of_kind(Kind::Rejected)),
+        by_docker.map(|rejected| rejected.of_kind(Kind::Rejected)),
     ];
     all.into_iter().flatten().collect()
 }
@@ -99,6 +96,18 @@ fn unmountable(project: &Project) -> Vec<String> {
         ))
     });
     told.collect()
+}
+
+/// Restart policies that Compose accepts and every engine rejects. A number may follow one.
+fn unknown_policies(project: &Project) -> Vec<String> {
+    let policies = project.services.iter().filter_map(|service| {
+        let policy = service.get("restart")?.as_str()?;
+        let mode = policy.split(':').next().unwrap_or_default();
+        let name = &service.name;
+        let is_known = ["", "no", "always", "on-failure", "unless-stopped"].contains(&mode);
+        (!is_known).then(|| format!("{name}: Docker has no restart policy `{policy}`"))
+    });
+    policies.collect()
 }
 
 /// Whether Portainer's Compose rejects the text if this host's Compose does.
