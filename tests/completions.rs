@@ -1,11 +1,10 @@
-//! Completions: what `.complete` answers, and real shells that are asked to complete command lines on a terminal.
+//! Completions: real shells that are asked to complete command lines on a terminal. Transcripts show what `.complete` answers.
 //!
 //! A session types each line and a Tab, and then a key that writes the line, as it is now, to a file.
 
 use std::{
     fs,
-    io::{ErrorKind, Read as _, Write as _},
-    net::TcpListener,
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -83,11 +82,6 @@ impl Home {
             .env("STACKLIFT_STATE_DIR", self.path("state"))
             .current_dir(self.path("work"));
         command
-    }
-
-    /// The values that `.complete` prints for the words.
-    fn values(&self, words: &[&str]) -> Vec<String> {
-        values(self.command(PROGRAM).args([".complete", "--"]).args(words))
     }
 
     /// Types each of `typed`, and writes down the line after it.
@@ -295,122 +289,6 @@ fn shells_insert_every_name_as_one_word_and_execute_none() {
 }
 
 #[test]
-fn a_line_is_answered_by_its_place() {
-    let home = Home::new();
-    let stacks = ["web", "wiki"];
-    let first = home.values(&[""]);
-    assert_eq!(first[..3], ["plan", "adopt", "restore"]);
-    assert!(!first.iter().any(|one| stacks.contains(&one.as_str())));
-    assert!(
-        !first
-            .iter()
-            .any(|one| one == "man" || one.starts_with(['-', '.']))
-    );
-    for command in ["migrate", "adopt", "plan", "render"] {
-        assert_eq!(home.values(&[command, ""]), stacks, "{command}");
-        assert_eq!(home.values(&[command, "--", ""]), stacks, "{command}");
-    }
-    assert_eq!(home.values(&["restore", ""]), ["web", "wiki", "gone"]);
-    let ids = ["20261121T100000.000Z", "20261120T100000.000Z"];
-    assert_eq!(home.values(&["restore", "gone", "--to", ""]), ids);
-    assert_eq!(home.values(&["restore", "--to", ""]), [""; 0]);
-    assert_eq!(home.values(&["restore", "wiki", "--to", ""]), [""; 0]);
-    assert_eq!(home.values(&["web", "--file", ""]), ["compose.yaml"]);
-    let expected = ["--as=adopt", "--as=migrate"];
-    assert_eq!(home.values(&["render", "--as="]), expected);
-    assert!(home.values(&["help", ""]).contains(&"restore".to_owned()));
-    assert_eq!(
-        home.values(&["completions", ""]),
-        ["bash", "zsh", "fish", "nushell"]
-    );
-    let flags = home.values(&["restore", "web", "--to", ids[0], "-y", ""]);
-    assert!(flags.contains(&"--force".to_owned()), "{flags:?}");
-    // One outside of the stacks root is known once it was adopted.
-    let sent = format!(
-        r#"{{"texts": [], "variables": [], "dir": {:?}}}"#,
-        home.path("work")
-    );
-    let project = home.path(&format!("state/snapshots/gone-{ENGINE}"));
-    fs::write(project.join("last-sent"), sent).expect("what was sent");
-    assert_eq!(home.values(&["plan", ""]), ["web", "wiki", "gone"]);
-}
-
-#[test]
-fn stacks_are_looked_for_where_the_line_and_the_settings_say() {
-    let home = Home::new();
-    for dir in ["others/a", "configured/b"] {
-        fs::create_dir_all(home.path(dir)).expect("a directory");
-        fs::write(home.path(dir).join("docker-compose.yml"), COMPOSE).expect("a file");
-    }
-    let others = home.path("others").display().to_string();
-    for line in [
-        ["--stacks-root", &others, "adopt", ""],
-        ["--stacks-root", "~/others", "adopt", ""],
-        ["adopt", &format!("--stacks-root={others}"), "--yes", ""],
-    ] {
-        assert_eq!(home.values(&line), ["a"], "{line:?}");
-    }
-    let settings = format!("stacks-root = {:?}\n", home.path("configured"));
-    fs::write(home.path(".config/stacklift.toml"), settings).expect("a settings file");
-    let mut command = home.command(PROGRAM);
-    command.args([".complete", "--", "adopt", ""]);
-    command.env_remove("STACKLIFT_STACKS_ROOT");
-    assert_eq!(printed(&mut command), "b\t\n");
-}
-
-#[test]
-fn an_answer_leaves_out_names_that_are_not_stacks_or_could_control_a_terminal() {
-    let home = Home::new();
-    for name in ["-v", ".hidden", "a\nb", "a\u{1b}[2J", "a\u{202e}b"] {
-        home.stack(name);
-    }
-    assert_eq!(home.values(&["adopt", ""]), ["web", "wiki"]);
-}
-
-#[test]
-fn an_answer_contacts_nothing_writes_nothing_and_shows_no_value() {
-    let home = Home::new();
-    fs::write(home.path("stacks/web/.env"), "PASSWORD=hunter2\n").expect("an env file");
-    let peer = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = peer.local_addr().expect("an address");
-    let before = tree(home.0.path());
-    for words in [
-        &[""][..],
-        &["adopt", ""],
-        &["restore", "web", "--to", ""],
-        &["web", "--"],
-    ] {
-        let mut command = home.command(PROGRAM);
-        command
-            .env("STACKMGR_API_KEY", "ptr_hunter2")
-            .env("STACKLIFT_BASE_URL", format!("https://{address}"))
-            .env("DOCKER_HOST", format!("tcp://{address}"))
-            .args([".complete", "--"])
-            .args(words);
-        let text = printed(&mut command);
-        let parts = ["adopt", "web", "2026", "--"];
-        assert!(parts.iter().any(|part| text.contains(part)), "{text}");
-        assert!(!text.contains("hunter2"), "{text}");
-    }
-    peer.set_nonblocking(true).expect("no waiting");
-    let contact = peer.accept().expect_err("no connection");
-    assert_eq!(contact.kind(), ErrorKind::WouldBlock);
-    assert_eq!(tree(home.0.path()), before);
-}
-
-#[test]
-fn an_answer_is_silent_about_errors() {
-    let home = Home::new();
-    fs::write(home.path(".config/stacklift.toml"), "no = \"setting\"\n").expect("a settings file");
-    assert_eq!(home.values(&["adopt", ""])[0], "--all");
-    fs::remove_file(home.path(".config/stacklift.toml")).expect("removed");
-    fs::remove_dir_all(home.path("stacks")).expect("removed");
-    fs::remove_dir_all(home.path("state")).expect("removed");
-    assert_eq!(home.values(&["restore", "web", "--to", ""]), [""; 0]);
-    assert_eq!(printed(home.command(PROGRAM).arg(".complete")), "");
-}
-
-#[test]
 #[ignore = "needs Nushell"]
 fn nushell_gets_words_that_it_reads_as_the_names() {
     let home = Home::new();
@@ -450,18 +328,4 @@ fn nushell_gets_words_that_it_reads_as_the_names() {
     expected.sort_unstable();
     assert_eq!(names, expected);
     assert!(!home.path("work/ran").exists());
-}
-
-/// The paths of everything below a directory.
-fn tree(dir: &Path) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(dir).expect("a directory") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            paths.extend(tree(&path));
-        }
-        paths.push(path);
-    }
-    paths.sort();
-    paths
 }

@@ -1,7 +1,6 @@
 //! B06, B13 and B46: the Compose program of the host, asked about the text before anything is destroyed.
 
 use std::{
-    ffi::OsString,
     fs,
     os::unix::fs::chown,
     path::Path,
@@ -11,13 +10,8 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
-use testbed::{Era, config_hash};
 
-use crate::{
-    bench::{Bench, MARKED, PLAIN, Run},
-    plan::printed,
-};
+use crate::bench::{Bench, MARKED, PLAIN, Run};
 
 /// Starts PLAIN by hand, and puts `compose` and `env` on disk.
 fn changed(compose: &str, env: Option<&str>) -> Bench {
@@ -39,35 +33,6 @@ fn with_plugin(bench: &Bench, args: &str, script: &str) -> Command {
 }
 
 const SERVICE: &str = "services:\n  a:\n    image: busybox:1.36\n";
-
-/// The host's Compose, which prints `config` and fails with `script` for what is sent.
-fn with_compose(bench: &Bench, version: &str, config: &Value, script: &str) -> OsString {
-    let text = format!(
-        "[ \"$1\" = version ] && {{ echo {version}; exit; }}\n{VALID}\
-         [ \"$PWD\" = '{}' ] || {{ {script}; }}\ncat <<'END'\n{config}\nEND\n",
-        bench.dir("web").display()
-    );
-    bench.script("docker-compose", &text);
-    bench.path(&[])
-}
-
-#[test]
-fn b06_compose_is_asked_about_the_bind_mounts_that_an_adoption_writes() {
-    let bench = Bench::web_of(Era::Async, &format!("{PLAIN}    volumes: ['./a:/a']\n"));
-    let source = bench.dir("web").join("a");
-    let service = json!({
-        "image": "busybox:1.36",
-        "volumes": [{"type": "bind", "source": source, "target": "/a", "bind": {}}],
-    });
-    bench.label("config-hash", &config_hash(&service));
-    bench.label("version", "5.6.1");
-    let config = printed(&json!({"a": service}));
-    let script = "grep -q 'type: bind' docker-compose.yml && { echo bad >&2; exit 15; }";
-    let path = with_compose(&bench, "5.6.1", &config, script);
-    let run = bench.run_with("adopt web", "PATH", &path).code(1);
-    run.says("the file that is sent\n     - docker-compose 5.6.1: bad\n");
-    assert!(bench.nothing_was_changed());
-}
 
 #[test]
 fn b13_an_interrupt_removes_the_folder() {

@@ -24,7 +24,6 @@ mod interrupted;
 mod limits;
 mod list;
 mod listing;
-mod memory;
 mod newer;
 mod output;
 mod plan;

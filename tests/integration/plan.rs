@@ -1,20 +1,12 @@
 //! `stacklift plan` and `--dry-run`.
 
-use std::{
-    collections::BTreeMap,
-    ffi::OsString,
-    fs::{self},
-    os::unix::fs::symlink,
-    path::Path,
-};
-
-use serde_json::{Value, json};
-use testbed::{Era, config_hash};
+use std::{collections::BTreeMap, ffi::OsString, fs, os::unix::fs::symlink, path::Path};
 
 use crate::{
     bench::{Bench, PLAIN, Run, Texts, copy_program, write_script},
     schema::{SCHEMA, check, schema, stored},
 };
+use serde_json::{Value, json};
 
 /// The config hash of each service of the stack `web`, as its containers have it.
 pub fn labeled(bench: &Bench) -> BTreeMap<String, String> {
@@ -41,36 +33,22 @@ pub fn with_hashes<'a>(
 
 /// The `PATH` with such a Compose.
 fn path_with_hashes(bench: &Bench, hashes: &BTreeMap<String, String>) -> OsString {
-    path_with_config(bench, &printed(&json!(configs(bench, hashes))))
-}
-
-/// The `PATH` with a Compose 2.26.1 that prints this configuration.
-fn path_with_config(bench: &Bench, config: &Value) -> OsString {
-    path_with_version(bench, "2.26.1", config)
-}
-
-/// The `PATH` with a Compose of a version that prints this configuration.
-fn path_with_version(bench: &Bench, version: &str, config: &Value) -> OsString {
     let bin = bench.programs();
     let file = bin.join("config.json");
+    let config = json!({ "name": "web", "services": configs(bench, hashes) });
     fs::write(&file, config.to_string()).expect("a file");
     write_script(
         &bin.join("docker-compose"),
         &format!(
-            "[ \"$1\" = version ] && {{ echo {version}; exit; }}\ncat '{}'\n",
+            "[ \"$1\" = version ] && {{ echo 2.26.1; exit; }}\ncat '{}'\n",
             file.display()
         ),
     );
     bench.path(&[bin])
 }
 
-/// What Compose prints of the stack `web` with these services.
-pub fn printed(services: &Value) -> Value {
-    json!({ "name": "web", "services": services })
-}
-
 /// What Compose prints of each service with this hash. One that no container has is another one.
-pub fn configs(bench: &Bench, hashes: &BTreeMap<String, String>) -> BTreeMap<String, Value> {
+fn configs(bench: &Bench, hashes: &BTreeMap<String, String>) -> BTreeMap<String, Value> {
     let labels = labeled(bench);
     bench.world(|world| {
         let config = |hash: &String| world.configs.0.get(hash).cloned();
@@ -106,49 +84,6 @@ fn a_docker_without_the_compose_plugin_is_named() {
     let has_plugin = plugins.any(|found| found.expect("a look"));
     let missing = "this host has no Compose program (Docker has no compose plugin)";
     assert_eq!(run.all().contains(missing), !has_plugin, "{run:#?}");
-}
-
-/// Compose 5 prints and hashes a short bind mount without `create_host_path` (N28).
-#[test]
-fn b39_bind_mounts_of_compose_5_are_sent_in_the_long_syntax() {
-    let bench = Bench::web_of(Era::Async, &format!("{PLAIN}    volumes: ['./a:/a']\n"));
-    let source = bench.dir("web").join("a");
-    let service = json!({
-        "image": "busybox:1.36",
-        "volumes": [{"type": "bind", "source": source, "target": "/a", "bind": {}}],
-    });
-    let path = path_with_version(&bench, "5.6.1", &printed(&json!({"a": service})));
-    // SHA-256 of the service, as Compose 5 and the long syntax give it.
-    let hash = config_hash(&service);
-    let plan = |args: &str| bench.run_with(args, "PATH", &path);
-    let line = format!(
-        "+    volumes: [{{type: bind, source: {}, target: /a, bind: {{}}}}]\n",
-        source.display()
-    );
-    // Of an earlier version, the same hash is that of another file.
-    bench.label("config-hash", &hash);
-    plan("plan web").succeeds("  ~  a  recreated: ");
-    plan("plan web --diff").code(0).hides(&line);
-    bench.label("version", "5.6.1");
-    plan("plan web").succeeds("  =  a  keeps running\n");
-    plan("plan web --diff").succeeds(&line);
-}
-
-/// Compose 5 hashes the clean path, and that of this Portainer the path as it is written (N36).
-#[test]
-fn b39_the_path_in_the_container_is_sent_as_compose_5_hashes_it() {
-    let volumes = "    volumes: [{type: bind, source: ./a, target: /a/, bind: {}}]\n";
-    let bench = Bench::web(&format!("{PLAIN}{volumes}"));
-    let service = json!({
-        "image": "busybox:1.36",
-        "volumes": [{"type": "bind", "source": bench.dir("web").join("a"), "target": "/a", "bind": {}}],
-    });
-    let path = path_with_version(&bench, "5.6.1", &printed(&json!({"a": service})));
-    let plan = |args: &str| bench.run_with(args, "PATH", &path);
-    bench.label("config-hash", &config_hash(&service));
-    bench.label("version", "5.6.1");
-    plan("plan web").succeeds("  =  a  keeps running\n");
-    plan("plan web --diff").succeeds(", target: /a, bind: {}}]\n");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use serde_json::{Value, json};
-use testbed::{Call, Container, FaultKind, Files, Git, Record, Rule, Status, World};
+use testbed::{Call, Container, FaultKind, Files, Git, Record, Rule, Status, World, config_hash};
 
 /// The repository that Portainer reaches.
 const REPOSITORY: &str = "https://git.example/stacks.git";
@@ -181,6 +181,21 @@ impl Step {
                 let variables = one.config["Env"].as_array_mut();
                 variables.expect("a list").push((*variable).into());
             }),
+            ["has", "the", "hash", "of"] => {
+                let service = serde_json::from_str(&self.block).expect("JSON");
+                let hash = config_hash(&service);
+                named.for_each(|one| {
+                    one.labels
+                        .insert("com.docker.compose.config-hash".to_owned(), hash.clone());
+                });
+            }
+            ["mounts", "what", other, "mounts"] => {
+                drop(named);
+                let mounts = world.container(other).expect("a container").mounts.clone();
+                let mut all = world.containers.values_mut();
+                let container = all.find(|one| one.name == name).expect("a container");
+                container.mounts.extend(mounts);
+            }
             ["leaves", "every", "network"] => named.for_each(|one| one.networks.clear()),
             ["loses", "the", "alias", alias, "in", network] => named.for_each(|one| {
                 let attachment = one.networks.get_mut(*network).expect("a network");
@@ -329,6 +344,7 @@ fn set(container: &mut Container, field: &str, value: &str) {
             "state" => value.clone_into(&mut container.state),
             "image" => value.clone_into(&mut container.image),
             "error" => value.clone_into(&mut container.error),
+            "process" => container.process = number(value),
             "image_id" => value.clone_into(&mut container.image_id),
             _ => panic!("unknown field: {field}"),
         },

@@ -4,11 +4,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     fs,
-    io::{self, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     mem,
     os::{fd::OwnedFd, unix::fs::symlink},
     path::{Path, PathBuf},
-    process::{Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
 };
 
@@ -115,6 +115,8 @@ struct Session {
     columns: Option<u16>,
     /// The fingerprint of the certificate that Portainer had before it got another one.
     old_fingerprint: Option<String>,
+    /// Processes of containers, with their parents.
+    processes: Vec<(Child, u64)>,
     /// The files of the stacks when the world last had them.
     synced: BTreeMap<String, Option<String>>,
 }
@@ -129,6 +131,7 @@ impl Session {
             bench,
             columns: Some(80),
             old_fingerprint: None,
+            processes: Vec::new(),
             synced: BTreeMap::new(),
         }
     }
@@ -175,6 +178,12 @@ impl Session {
                 let id = self.bench.container(name).id;
                 self.bench
                     .access(|access| access.controls.insert(id, control));
+            }
+            ["container", name, "has", "a", "process"] => self.start_process(name),
+            // What it says of its process is in other numbers than those of this host.
+            ["container", name, "has", "another", "process"] => {
+                let own = std::process::id().into();
+                self.bench.change_container(name, |one| one.process = own);
             }
             ["answer", ref typed @ ..] => {
                 let (before, typed) = (mem::take(&mut self.before), typed.join(" "));
@@ -231,6 +240,24 @@ impl Session {
             }
         }
         kept()
+    }
+
+    /// Starts a process of a container. Its parent stands for containerd, whose command line has the ID of the container.
+    fn start_process(&mut self, name: &str) {
+        let id = self.bench.container(name).id;
+        let mut parent = Command::new("sh")
+            .args(["-c", "sleep 600 & echo $!; wait", &id])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let output = parent.stdout.take().expect("a pipe");
+        let mut line = String::new();
+        let read = BufReader::new(output).read_line(&mut line);
+        read.expect("an ID");
+        let process = line.trim().parse().expect("an ID");
+        self.bench
+            .change_container(name, |one| one.process = process);
+        self.processes.push((parent, process));
     }
 
     /// What is there, as lines.
@@ -571,6 +598,16 @@ impl Session {
         }
         let today = chrono::Utc::now().format("%Y-%m-%d").to_string();
         Ok(text.replace(&today, "2026-01-02"))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        for (parent, process) in &mut self.processes {
+            let ids = [parent.id().to_string(), process.to_string()];
+            let _ = Command::new("kill").args(ids).status();
+            let _ = parent.wait();
+        }
     }
 }
 
