@@ -218,11 +218,6 @@ impl Snapshot {
         taken.to_utc()
     }
 
-    /// Whether a saved container ran in a restart loop (B28).
-    pub fn is_in_loop(&self, saved: Inspected) -> bool {
-        saved.is_in_loop(self.taken_at())
-    }
-
     /// The name of a label of the tool's Compose: `com.<tool>.compose.<name>`.
     pub fn label(&self, name: &str) -> String {
         compose_label(&self.tool, name)

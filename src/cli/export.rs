@@ -15,12 +15,11 @@ use super::{
     Cli, Console, Ended,
     arguments::{ExportArguments, ExportSource, Output},
     interrupt::watch_reading,
-    opened::{Surroundings, inventory},
+    opened::{Surroundings, inventory, only_project},
     settings::Settings,
 };
 use crate::{
     adopt::Prepared,
-    engine::EngineReader,
     export::{Export, Exported},
     failure::Failure,
     inventory::{Inventory, earlier},
@@ -115,7 +114,10 @@ fn of_portainer(
     };
     let to = arguments.to(&record.name);
     let tool = &settings.location.tool;
-    if let Some(other) = other_project(&engine, tool, &to).filter(|other| *other != record.name) {
+    let existed = to.exists();
+    let other = || only_project(&engine, tool, |started| is_same(started, &to));
+    let other = existed.then(other).flatten();
+    if let Some(other) = other.filter(|other| *other != record.name) {
         let (dir, other) = (to.display(), printable(&other));
         let what = format!("cannot export {name}: {dir} is the directory of the stack {other}");
         let hint = "pass another directory with --to";
@@ -123,7 +125,6 @@ fn of_portainer(
     }
     let reached = Some((portainer, endpoint));
     let inventory = inventory(&settings, reached, &engine, &compose);
-    let existed = to.exists();
     let own = existed.then(|| stack_in(&inventory, name, &to)).flatten();
     if let Some(own) = &own {
         check_files(own)?;
@@ -137,20 +138,6 @@ fn of_portainer(
         console.done();
     }
     Ok(vec![exported])
-}
-
-/// The only project whose containers were started in a directory that exists.
-fn other_project(engine: &EngineReader, tool: &str, dir: &Path) -> Option<String> {
-    let all = dir.exists().then(|| engine.list_all().ok()).flatten()?;
-    let here = all.iter().filter(|container| {
-        let started = container.compose_label(tool, "project.working_dir");
-        started.is_some_and(|started| is_same(Path::new(started), dir))
-    });
-    let projects: BTreeSet<&str> = here
-        .filter_map(|container| container.compose_label(tool, "project"))
-        .collect();
-    let only = projects.first().filter(|_| projects.len() == 1);
-    only.map(|&project| project.to_owned())
 }
 
 /// The stack whose directory this is.

@@ -17,7 +17,7 @@ use crate::{
     engine::{Engine, EngineReader, NoSharedVersion},
     failure::Failure,
     inventory::{Inventory, earlier, lost_dir},
-    model::{Container, Grant, Record, WantedAccess},
+    model::{Grant, Record, WantedAccess},
     observe::{Environments, Situation},
     portainer::{Portainer, PortainerReader, Repository},
     run::{Peers, Setup, Stopped},
@@ -39,6 +39,18 @@ pub(super) fn settings_and_key<'n>(
     let key = key.read().map_err(Stopped::untouched)?;
     console.hide(&key);
     Ok((settings, key))
+}
+
+/// The same, with the clients of both peers. Warns if the API key may go to another host unverified.
+pub(super) fn settings_and_peers<'n>(
+    common: &Common,
+    stacks: impl IntoIterator<Item = &'n StackName>,
+    console: &Arc<Console>,
+) -> Result<(Settings, Arc<Peers>), Ended> {
+    let (settings, key) = settings_and_key(common, stacks, console)?;
+    peers::warn_about_tls(&settings, console);
+    let peers = peers::open(&settings, Some(key), console).map_err(Stopped::untouched)?;
+    Ok((settings, Arc::new(peers)))
 }
 
 /// Says where a stack is that was found outside the stacks root.
@@ -110,10 +122,8 @@ impl Opened {
     /// for those containers; if it does not answer, the plan says so. Fails if the engine cannot be used at all.
     pub(super) fn new(name: &OsStr, Cli { common, console }: Cli) -> Result<Self, Ended> {
         let name = StackName::new(name)?;
-        let (settings, key) = settings_and_key(common, Some(&name), console)?;
-        peers::warn_about_tls(&settings, console);
-        let peers = peers::open(&settings, Some(key), console).map_err(Stopped::untouched)?;
-        let opened = Self::open(&name, settings, Arc::new(peers), console);
+        let (settings, peers) = settings_and_peers(common, Some(&name), console)?;
+        let opened = Self::open(&name, settings, peers, console);
         Ok(opened.map_err(Stopped::untouched)?)
     }
 
@@ -136,10 +146,14 @@ impl Opened {
         let stack = stack.map_err(|error| {
             if containers.is_empty()
                 && Refused::in_chain(&error).is_none()
-                && let Some(project) = other_project(engine, name, &settings.location)
+                && let Ok(dir) = stack_dir(name, &settings.location)
+                && let Some(project) = only_project(engine, &settings.location.tool, |started| {
+                    started.starts_with(&dir)
+                })
             {
                 let hint = format!(
-                    "the containers of its directory belong to project {project}: pass that name instead"
+                    "the containers of its directory belong to project {}: pass that name instead",
+                    printable(&project)
                 );
                 return Failure::new(format!("{error:#}")).hint(hint).into();
             }
@@ -200,18 +214,21 @@ impl Opened {
     }
 }
 
-/// The only project whose containers were started in the directory of a stack that has none, or below it.
-fn other_project(engine: &EngineReader, name: &StackName, at: &Location) -> Option<String> {
-    let (dir, all) = (stack_dir(name, at).ok()?, engine.list_all().ok()?);
-    let is_here = |container: &&Container| {
-        let from = container.compose_label(&at.tool, "project.working_dir");
-        from.is_some_and(|from| Path::new(from).starts_with(&dir))
-    };
-    let here = all.iter().filter(is_here);
-    let projects = here.filter_map(|container| container.compose_label(&at.tool, "project"));
+/// The only project whose containers were started in such a directory.
+pub(super) fn only_project(
+    engine: &EngineReader,
+    tool: &str,
+    is_there: impl Fn(&Path) -> bool,
+) -> Option<String> {
+    let all = engine.list_all().ok()?;
+    let here = all.iter().filter(|container| {
+        let started = container.compose_label(tool, "project.working_dir");
+        started.is_some_and(|started| is_there(Path::new(started)))
+    });
+    let projects = here.filter_map(|container| container.compose_label(tool, "project"));
     let mut projects: BTreeSet<&str> = projects.collect();
     let project = projects.pop_first()?;
-    projects.is_empty().then(|| printable(project).into_owned())
+    projects.is_empty().then(|| project.to_owned())
 }
 
 /// Portainer and the engine, without a stack.

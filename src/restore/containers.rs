@@ -233,7 +233,9 @@ impl Restoration<'_, '_, '_> {
                     let is_met_again = match condition {
                         Condition::Started => false,
                         Condition::Healthy => other.is_healthy(),
-                        Condition::Completed => other.is_running() && !snapshot.is_in_loop(other),
+                        Condition::Completed => {
+                            other.is_running() && !other.is_in_loop(snapshot.taken_at())
+                        }
                     };
                     let id = ids.get(other.id()).cloned();
                     is_met_again.then_some((other.name(), id, condition))

@@ -22,7 +22,7 @@ use crate::{
         confirm::consent,
         events::{show_roll_back, show_stopped},
         interrupt::Interrupt,
-        opened::{Opened, inventory, settings_and_key},
+        opened::{Opened, inventory, settings_and_peers},
         peers,
         settings::{Settings, state_folder},
     },
@@ -60,9 +60,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         ..AllReport::default()
     }));
     let interrupt = watch(&report, arguments.output, cli);
-    let (mut settings, key) = settings_and_key(common, &names, console)?;
-    peers::warn_about_tls(&settings, console);
-    let peers = peers::open(&settings, Some(key), console).map_err(Stopped::untouched)?;
+    let (mut settings, peers) = settings_and_peers(common, &names, console)?;
     let endpoint =
         peers::environment(&mut settings, peers.readers(), console).map_err(Stopped::untouched)?;
     let access = peers
@@ -74,7 +72,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         access,
         arguments,
         names: names.iter().map(StackName::as_str).collect(),
-        peers: Arc::new(peers),
+        peers,
         endpoint,
         settings,
         console,

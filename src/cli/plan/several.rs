@@ -12,7 +12,7 @@ use crate::{
     cli::{
         Cli, Console, Ended,
         arguments::{Output, PlanArguments},
-        opened::{Opened, inventory, settings_and_key},
+        opened::{Opened, inventory, settings_and_peers},
         peers,
         settings::Settings,
     },
@@ -34,9 +34,7 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
             "--diff, --request, --git, --dir and --file are for one stack: name one STACK",
         ));
     }
-    let (mut settings, key) = settings_and_key(common, None, console)?;
-    peers::warn_about_tls(&settings, console);
-    let peers = Arc::new(peers::open(&settings, Some(key), console)?);
+    let (mut settings, peers) = settings_and_peers(common, None, console)?;
     peers::environment(&mut settings, peers.readers(), console)?;
     let (mut plans, mut code) = (Vec::new(), 0);
     for name in named(&arguments.stacks, &settings, peers.readers(), console)? {
