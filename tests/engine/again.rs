@@ -20,7 +20,6 @@ const THREE: &str = r#"services:
   cron:
     $SLEEP
     network_mode: none
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 "#;
 
 fn three() -> Stack {

@@ -36,6 +36,8 @@ pub struct Stack {
     portainer: Option<Portainer>,
     root: TempDir,
     home: TempDir,
+    /// The first three numbers of its subnet.
+    subnet: String,
     /// The volumes that its containers have mounted: anonymous volumes have no label to find them by.
     seen: RefCell<BTreeSet<String>>,
 }
@@ -92,6 +94,7 @@ impl Stack {
             portainer,
             root: tempfile::tempdir().unwrap(),
             home: tempfile::tempdir().unwrap(),
+            subnet: subnet(),
             seen: RefCell::default(),
         };
         fs::create_dir(stack.dir()).unwrap();
@@ -131,19 +134,24 @@ impl Stack {
     }
 
     /// Writes the Compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced. `$SLEEP` is a container of the
-    /// image that sleeps, and `$OWN_SLEEP` one of the image of [`Self::image`], which is created if the text names it.
+    /// image that sleeps, and `$OWN_SLEEP` one of the image of [`Self::image`], which is created if the text names it. A text
+    /// without networks gets a subnet of its own: while the network is removed, no other test takes its addresses.
     pub fn write(&self, text: &str) {
         if text.contains("$PROJECT") || text.contains("$OWN_SLEEP") {
             self.image();
         }
-        let subnet = subnet();
+        let default = if text.contains("\nnetworks:") {
+            ""
+        } else {
+            "networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}\n"
+        };
         let sleep = "\n    command: /bin/sleep 600\n    init: true";
-        let text = text
+        let text = format!("{text}{default}")
             .replace("$SLEEP", &format!("image: $IMAGE{sleep}"))
             .replace("$OWN_SLEEP", &format!("image: $PROJECT{sleep}"))
             .replace("$IMAGE", IMAGE)
             .replace("$PROJECT", &self.host.project)
-            .replace("$SUBNET", &subnet)
+            .replace("$SUBNET", &self.subnet)
             .replace("$PORT", &free_port().to_string());
         fs::write(self.dir().join("docker-compose.yml"), &text).unwrap();
         let dir = self.dir().to_str().unwrap().to_owned();

@@ -18,7 +18,6 @@ const STACK: &str = "services:
 configs: {web.conf: {content: listen 80}}
 secrets: {key: {environment: STACK_KEY}}
 volumes: {data: {}}
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
 
 const KEY: &str = "hunter2-of-the-layer";

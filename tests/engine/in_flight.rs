@@ -15,7 +15,6 @@ const STACK: &str = "services:
     $SLEEP
     depends_on: [db]
     ports: ['127.0.0.1:$PORT:80']
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
@@ -42,7 +41,6 @@ const SLOW: &str = "services:
     image: $IMAGE
     command: [/bin/sh, -c, \"trap '' TERM; while true; do sleep 1; done\"]
     stop_grace_period: 4s
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 

@@ -43,7 +43,6 @@ fn b36_files_in_memory_are_lost_with_their_container() {
   b:
     $SLEEP
     volumes: ['kept:/k']
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes:
   ram: {driver_opts: {type: tmpfs, device: tmpfs}}
   kept: {driver_opts: {type: tmpfs, device: tmpfs}}

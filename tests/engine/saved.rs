@@ -15,7 +15,6 @@ const ONE: &str = "services:
     $SLEEP
     env_file: .env
     volumes: [/anonymous]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
 
 const SECRET: &str = "hunter2-of-this-test";

@@ -33,7 +33,6 @@ const STATES: &str = "services:
     $SLEEP
     depends_on:
       job: {condition: service_completed_successfully}
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
@@ -142,7 +141,6 @@ const SHARED: &str = r#"services:
   chain:
     $SLEEP
     network_mode: service:torrent
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 "#;
 
@@ -205,7 +203,6 @@ fn b28_a_restart_loop_is_restored_and_a_new_one_is_a_difference() {
   after:
     $SLEEP
     depends_on: [never, web]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
     let stack = Stack::new().running(text, &[("conf/ok", "")]);
     stack.wait_for_restarts(&[stack.name("never")], 5);

@@ -50,7 +50,6 @@ const TEXT: &str = "services:
     volumes: [./conf:/conf, './one.conf:/one.conf', *anchored]
   other:
     $SLEEP
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 

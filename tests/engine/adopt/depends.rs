@@ -29,7 +29,6 @@ const HEALTH: &str = "services:
     depends_on: {db: {condition: service_healthy}}
   other:
     $SLEEP
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
 
 const JOB: &str = "services:
@@ -41,7 +40,6 @@ const JOB: &str = "services:
     depends_on: {db: {condition: service_completed_successfully}}
   other:
     $SLEEP
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
 
 fn started(case: Case, text: &str) -> Scenario {

@@ -18,7 +18,6 @@ const TEXT: &str = "services:
     $SLEEP
     environment: {FROM: \"${FROM}\"}
     stop_grace_period: 1s
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 

@@ -124,7 +124,6 @@ fn b38_an_address_that_another_service_has(case: Case) {
     networks: {default: {}}
   other:
     $SLEEP
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
     let scenario = Scenario::new(case, TEXT, &[]);
     let before = scenario.containers();

@@ -14,7 +14,6 @@ const ONE: &str = "services:
   a:
     $SLEEP
     environment: {A: '${A}'}
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
 
 fn one(case: Case) -> Scenario {

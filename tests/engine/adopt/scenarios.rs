@@ -43,7 +43,6 @@ pub const PLAIN: &str = "services:
     labels: {kept: 'yes'}
     volumes: [{type: bind, source: ./conf, target: /conf}, data:/shared:ro]
     networks: {default: {aliases: [www]}}
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
@@ -61,7 +60,6 @@ const HEALTH: &str = "services:
     network_mode: service:db
   alone:
     $SLEEP
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}, web: {}}
 ";
 
@@ -77,7 +75,6 @@ const VARIABLES: &str = "services:
     $SLEEP
     environment: [WORD, 'MIXED=${DOLLAR} and ${WORD}']
     volumes: ['data:/${WORD}']
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
@@ -108,7 +105,6 @@ const ANONYMOUS: &str = "services:
   web:
     $SLEEP
     volumes: [data:/data]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
@@ -122,7 +118,6 @@ const SECRETS: &str = "services:
     $SLEEP
     secrets: [{source: token, target: named, mode: 0440}]
     configs: [{source: settings, target: /etc/settings}]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 secrets: {token: {file: ./token.txt}}
 configs: {settings: {file: conf/settings.ini}}
 volumes: {data: {}}
@@ -139,7 +134,6 @@ const PROFILES: &str = "services:
   never:
     $SLEEP
     profiles: [never]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
@@ -154,7 +148,6 @@ services:
   side:
     $SLEEP
     env_file: .env
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
@@ -194,7 +187,6 @@ const BUILD: &str = "services:
     command: /bin/sleep 600
     init: true
     volumes: [data:/data]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
@@ -445,7 +437,6 @@ fn thirty(case: Case) {
         )
         .unwrap();
     }
-    text.push_str("networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}\n");
     text.push_str("volumes: {data: {}}\n");
     let scenario = Scenario::new(case, &text, &[(".env", "NUMBER=30\n")]);
     assert_eq!(fs::read_dir(scenario.dir()).unwrap().count(), 32);
@@ -464,7 +455,6 @@ fn b28_restart_loops_go_on(case: Case) {
   web:
     $SLEEP
     depends_on: [never, long]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ",
         &[],
     );

@@ -23,7 +23,6 @@ fn b42_a_container_whose_last_start_failed(case: Case) {
       resources:
         reservations:
           devices: [{driver: nvidia, count: all, capabilities: [gpu]}]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
     let scenario = Scenario::stopped(case, TEXT, &[]);
     scenario.compose(&["create"]);
@@ -49,7 +48,6 @@ fn n34_proxies_of_the_docker_configuration(case: Case) {
   app:
     $SLEEP
     volumes: [/cache]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
     let config = format!("{{\"proxies\": {{\"default\": {{\"httpProxy\": \"{PROXY}\"}}}}}}");
     let mut scenario = Scenario::stopped(case, TEXT, &[("docker/config.json", &config)]);
