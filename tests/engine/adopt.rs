@@ -7,7 +7,6 @@ mod edited;
 mod failing;
 mod figures;
 mod git;
-mod killed;
 mod lost_file;
 mod lost_portainer;
 mod networks;

@@ -1,4 +1,4 @@
-//! Adoptions that fail. Each ends in the old state, with every byte of data.
+//! Adoptions that fail or are killed. Each ends in the old state, or after a second run in the new one, with every byte of data.
 
 use std::{collections::BTreeMap, thread, time::Duration};
 
@@ -26,6 +26,8 @@ by_each_portainer! {
     a_response_of_a_failure_is_lost
     a_proxy_responds
     an_update_fails
+    a_second_run_finishes
+    a_restore_rolls_back
 }
 
 /// `db` is recreated: its labels are changed after it was started. The others are not.
@@ -45,7 +47,6 @@ const STACK: &str = "services:
     command: /bin/sleep 600
     init: true
     volumes: [/anonymous]
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}, web: {}}
 ";
 
@@ -58,12 +59,11 @@ const DEPENDS: &str = "services:
     $SLEEP
     labels: {changed: 'no'}
     depends_on: {db: {condition: service_healthy}}
-networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 ";
 
 /// A stack before an adoption.
-pub struct Before {
-    pub scenario: Scenario,
+struct Before {
+    scenario: Scenario,
     state: State,
     networks: Vec<Value>,
     volumes: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Before {
 
 impl Before {
     /// The stack that runs, with a change to its Compose file that recreates `db`.
-    pub fn new(case: Case) -> Self {
+    fn new(case: Case) -> Self {
         Self::of(case, STACK, &[("conf/a", "a\n")])
     }
 
@@ -100,12 +100,12 @@ impl Before {
         }
     }
 
-    pub fn adopt(&self, options: &str) -> Run {
+    fn adopt(&self, options: &str) -> Run {
         self.scenario.run(&format!("adopt $PROJECT {options}"))
     }
 
     /// Runs a shell script right before the deployment.
-    pub fn at_the_last_moment(&self, script: &str) {
+    fn at_the_last_moment(&self, script: &str) {
         self.scenario.portainer().before_deployment(script);
     }
 
@@ -119,7 +119,7 @@ impl Before {
 
     /// Every container, network, volume, byte and Portainer stack is as before.
     #[track_caller]
-    pub fn assert_old(&self) {
+    fn assert_old(&self) {
         self.assert_old_containers();
         assert_eq!(self.records, records(&self.scenario));
     }
@@ -173,7 +173,7 @@ impl Before {
 
     /// The new state, with the containers' essence and every byte of before.
     #[track_caller]
-    pub fn assert_new(&self) {
+    fn assert_new(&self) {
         self.scenario.wait_until_healthy();
         super::scenario::assert_kept(&self.state, &self.scenario.state());
         let labels = &self.scenario.containers()[&self.container("db")]["Config"]["Labels"];
@@ -358,4 +358,24 @@ fn an_update_fails(case: Case) {
         .rehearsal
         .world(|world| world.records.keys().copied().collect::<Vec<_>>());
     assert_eq!(ids.len(), 1, "{id} became {ids:?}");
+}
+
+/// A stack whose adoption was killed while Portainer deployed.
+fn killed(case: Case) -> Before {
+    let before = Before::new(case);
+    before.at_the_last_moment("sleep 2");
+    before.scenario.kill_in_flight("adopt $PROJECT");
+    before
+}
+
+fn a_second_run_finishes(case: Case) {
+    let before = killed(case);
+    before.adopt("--timeout=5m").code(0);
+    before.assert_new();
+}
+
+fn a_restore_rolls_back(case: Case) {
+    let before = killed(case);
+    before.scenario.run("restore $PROJECT --timeout=5m").code(0);
+    before.assert_old();
 }
