@@ -203,6 +203,7 @@ impl Step {
                 aliases.expect("aliases").retain(|one| one != alias);
             }),
             ["is", "never", "healthy"] => named.for_each(|one| one.healthy_at = None),
+            ["is", "healthy"] => named.for_each(|one| one.healthy_at = Some(0)),
             ["exits", code] => named.for_each(|one| one.exit(code.parse().expect("a code"), now)),
             ["writes", path] => named.for_each(|one| {
                 one.files.insert((*path).to_owned(), b"report\n".to_vec());
@@ -439,6 +440,7 @@ pub fn fault(line: &str) -> Result<Rule, String> {
         "garbage" => FaultKind::Garbage,
         "empty" => FaultKind::Empty,
         "cut-off" => FaultKind::CutOff,
+        "drips" => FaultKind::SlowDrip,
         "repeated" => FaultKind::Repeated,
         "closes" => FaultKind::CloseBefore,
         "closes-after" => FaultKind::CloseAfter,
@@ -446,17 +448,17 @@ pub fn fault(line: &str) -> Result<Rule, String> {
         "hangs-after" => FaultKind::HangAfter,
         "dies" => FaultKind::Die,
         "dies-after" => FaultKind::DieAfter,
-        // Answers before Portainer has finished, and Portainer fails then.
-        "impatient" => {
+        // Answers before Portainer has finished.
+        "impatient-success" | "impatient-failure" => {
             let words: Vec<&str> = body.splitn(3, ' ').collect();
             let [code, after, body] = words[..] else {
-                return Err("impatient STATUS TIME BODY".to_owned());
+                return Err(format!("{kind} STATUS TIME BODY"));
             };
             FaultKind::Impatient {
                 status: status(code).ok_or("which status?")?,
                 body: body.as_bytes().to_vec(),
                 after: time_of(after),
-                fails: true,
+                fails: kind == "impatient-failure",
             }
         }
         "late-success" => FaultKind::LateSuccess(time_of(body)),

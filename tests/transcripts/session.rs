@@ -9,10 +9,12 @@ use std::{
     os::{fd::OwnedFd, unix::fs::symlink},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    thread,
+    thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use ring::digest::{SHA256, digest};
+use rustix::process::{Pid, Signal, kill_process};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde_json::{Value, json};
 use snapbox::{Assert, Data};
@@ -105,6 +107,22 @@ struct Answer {
     typed: String,
 }
 
+/// What there was before a command.
+struct Before {
+    containers: BTreeMap<String, Container>,
+    files: BTreeMap<PathBuf, Vec<u8>>,
+    requests: usize,
+}
+
+/// A command that has not ended yet.
+struct Running {
+    line: String,
+    before: Before,
+    child: Child,
+    out: JoinHandle<String>,
+    err: fs::File,
+}
+
 struct Session {
     /// What is typed while the next command runs.
     answers: Vec<Answer>,
@@ -117,6 +135,8 @@ struct Session {
     old_fingerprint: Option<String>,
     /// Processes of containers, with their parents.
     processes: Vec<(Child, u64)>,
+    /// The command that runs beside those that follow.
+    running: Option<Running>,
     /// The files of the stacks when the world last had them.
     synced: BTreeMap<String, Option<String>>,
 }
@@ -132,6 +152,7 @@ impl Session {
             columns: Some(80),
             old_fingerprint: None,
             processes: Vec::new(),
+            running: None,
             synced: BTreeMap::new(),
         }
     }
@@ -230,6 +251,16 @@ impl Session {
                 let libpod = Some(version.to_owned());
                 self.bench.engine_api(|api| api.libpod = libpod);
             }
+            ["start", "until", call, ..] => {
+                let line = line.splitn(4, ' ').nth(3).ok_or("which command?")?;
+                self.start(line, arrange::call(call)?)?;
+            }
+            ["signal", name] => {
+                let running = self.running.take().ok_or("no command runs")?;
+                kill_process(Pid::from_child(&running.child), signal(name)?).expect("sent");
+                return Ok(self.ended(running, None));
+            }
+            ["portainer", "finishes"] => self.bench.end_work_in(Duration::ZERO),
             ["portainer", "comes", "back"] => self.bench.revive().expect("alive again"),
             ["show", ref what @ ..] => return self.show(what),
             _ => {
@@ -376,16 +407,73 @@ impl Session {
             None => (line, None),
         };
         let columns = if picked.is_some() { None } else { self.columns };
-        let (containers, files) = (self.containers(), self.files());
-        let requests = self.bench.requests().len();
-        let (out, err, status) = output(
-            &mut self.shell(&self.real(line)),
-            columns,
-            mem::take(&mut self.answers),
-            &self.bench,
-        );
+        let running = self.spawn(line, self.shell(&self.real(line)), columns);
+        self.ended(running, picked)
+    }
+
+    /// Starts a command, and waits until it has sent a request of the call.
+    fn start(&mut self, line: &str, call: Call) -> Result<(), String> {
+        // The signal is for the program, and not for a shell.
+        let mut command = self.shell(&format!("exec {}", self.real(line)));
+        // It waits longer than all that happens meanwhile.
+        command.env("STACKLIFT_TIMEOUT", "10m");
+        let mut running = self.spawn(line, command, self.columns);
+        let sent = |bench: &Bench| {
+            let requests = bench.requests().into_iter();
+            let mut new = requests.skip(running.before.requests);
+            new.any(|one| one.call == call)
+        };
+        while !sent(&self.bench) {
+            if running.child.try_wait().expect("a child").is_some() {
+                return Err(format!("it ended:\n{}", self.ended(running, None)));
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Starts a command. A question is always asked on a terminal.
+    fn spawn(&self, line: &str, mut command: Command, columns: Option<u16>) -> Running {
+        let before = Before {
+            containers: self.containers(),
+            files: self.files(),
+            requests: self.bench.requests().len(),
+        };
+        let is_asked = !self.answers.is_empty();
+        let (out, inner_out) = ends(columns);
+        let (err, inner_err) = ends(columns.or(is_asked.then_some(120)));
+        if is_asked {
+            command.stdin(inner_err.try_clone().expect("a copy"));
+        }
+        command.stdout(inner_out).stderr(inner_err);
+        // At the end, the inner ends of this process are closed, so that the output ends with the child.
+        let child = command.spawn().expect("a shell");
+        Running {
+            line: line.to_owned(),
+            before,
+            child,
+            out: thread::spawn(move || everything_on(out)),
+            err,
+        }
+    }
+
+    /// Waits until a command has ended, and types the answers. Returns what it printed and did.
+    fn ended(&mut self, running: Running, picked: Option<&str>) -> String {
+        let Running {
+            line,
+            before,
+            mut child,
+            out,
+            err,
+        } = running;
+        let err = answered(err, mem::take(&mut self.answers), &self.bench);
+        let out = out.join().expect("read");
+        let status = child.wait().expect("it ends");
+        let text = |text: String| text.replace("\r\n", "\n").replace('\x1b', "␛");
+        let (out, err) = (text(out), text(err));
         let out = match picked {
-            Some(path) => pick(line, path, &out),
+            Some(path) => pick(&line, path, &out),
             None => out,
         };
         let all = format!("{out}{err}");
@@ -400,9 +488,10 @@ impl Session {
             Some(code) => done += &indented('?', &code.to_string()),
             None => done += &indented('?', &status.to_string()),
         }
-        let new: Vec<Request> = self.bench.requests().into_iter().skip(requests).collect();
+        let all = self.bench.requests().into_iter();
+        let new: Vec<Request> = all.skip(before.requests).collect();
         let after = self.containers();
-        let all = containers.values().chain(after.values());
+        let all = before.containers.values().chain(after.values());
         let names: BTreeMap<String, String> =
             all.map(|one| (one.id.clone(), one.name.clone())).collect();
         let changes = new.iter().filter(|one| is_change(one));
@@ -410,11 +499,11 @@ impl Session {
         // Those to Docker are made side by side.
         changes.sort_by_key(|one| Some(one.clone()).filter(|one| one.starts_with("Docker")));
         let changes = lines(changes.iter());
-        let touched = self.touched(&containers, !changes.is_empty());
+        let touched = self.touched(&before.containers, !changes.is_empty());
         done += &indented('>', &changes);
         done += &indented('*', &touched);
         if line.contains("stacklift ") {
-            done += &indented('+', &self.written(&files));
+            done += &indented('+', &self.written(&before.files));
         }
         done
     }
@@ -681,30 +770,14 @@ fn ends(columns: Option<u16>) -> (fs::File, fs::File) {
     (file(outer.into()), file(inner.into()))
 }
 
-/// What a command prints on two terminals of this width, or in pipes, and its end. A question is always asked on a terminal.
-fn output(
-    command: &mut Command,
-    columns: Option<u16>,
-    answers: Vec<Answer>,
-    bench: &Bench,
-) -> (String, String, ExitStatus) {
-    let is_asked = !answers.is_empty();
-    let (out, inner_out) = ends(columns);
-    let (err, inner_err) = ends(columns.or(is_asked.then_some(120)));
-    if is_asked {
-        command.stdin(inner_err.try_clone().expect("a copy"));
+/// The signal of this name.
+fn signal(name: &str) -> Result<Signal, String> {
+    match name {
+        "KILL" => Ok(Signal::KILL),
+        "INT" => Ok(Signal::INT),
+        "TERM" => Ok(Signal::TERM),
+        _ => Err(format!("no signal: {name}")),
     }
-    command.stdout(inner_out).stderr(inner_err);
-    let mut child = command.spawn().expect("a shell");
-    // Closes the inner ends of this process, so that the output ends with the child.
-    let closed = command.stdin(Stdio::null()).stdout(Stdio::null());
-    closed.stderr(Stdio::null());
-    let out = thread::spawn(move || everything_on(out));
-    let err = answered(err, answers, bench);
-    let out = out.join().expect("read");
-    let status = child.wait().expect("it ends");
-    let text = |text: String| text.replace("\r\n", "\n").replace('\x1b', "␛");
-    (text(out), text(err), status)
 }
 
 /// What a program prints on a terminal, on which each answer is typed after a question.
