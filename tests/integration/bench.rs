@@ -229,11 +229,6 @@ impl Bench {
         self.world(|world| world.container(name).expect(name).clone())
     }
 
-    /// Changes the first Portainer stack.
-    pub fn change_record(&self, change: impl FnOnce(&mut Record)) {
-        self.world(|world| change(world.records.values_mut().next().expect("a stack")));
-    }
-
     /// Changes the container of this name.
     pub fn change_container(&self, name: &str, change: impl FnOnce(&mut Container)) {
         self.world(|world| {
