@@ -598,14 +598,6 @@ pub fn write_private(path: &Path, text: &str) {
     set_mode(path, 0o600);
 }
 
-/// A private file that contains the key. Its folder is not that of a bench, which may not contain the key.
-pub fn key_file() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("key");
-    write_private(&file, KEY);
-    (folder, file)
-}
-
 /// Writes a program that is a script. This process never has the program itself open: a program that is open to write
 /// cannot be run, and a child that another test starts may hold it open for a moment.
 pub fn write_script(path: &Path, text: &str) {

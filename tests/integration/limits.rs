@@ -1,7 +1,6 @@
 //! B07, B12 and B13: entries of the list that cannot be parsed, limits of responses, and secrets in pieces.
 
 use std::{
-    fs,
     io::{self, BufRead, BufReader, Read, Write},
     net::TcpListener,
     os::unix::net::UnixListener,
@@ -12,7 +11,7 @@ use std::{
 use serde_json::json;
 use testbed::{Call, FaultKind};
 
-use crate::bench::{Bench, MARKED, PLAIN, Run, done, instead, key_file};
+use crate::bench::{Bench, MARKED, PLAIN, instead};
 
 /// The replies of a server: the first whose start is that of a request's method and path; otherwise 404.
 type Replies = &'static [(&'static str, Reply)];
@@ -91,32 +90,6 @@ const DELETED: Reply = Drip("HTTP/1.1 204 ");
 const ENDLESS: Reply = Endless("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
 
 #[test]
-fn b07_an_entry_that_may_be_the_stack_stops_the_run() {
-    let bench = Bench::web(PLAIN);
-    let list = |list: &str| bench.always(Call::List, done(200, list));
-    for (fields, reason) in [
-        (r#""EndpointId":1"#, "its Id is missing"),
-        (r#""EndpointId":1,"Id":null"#, "its Id is null"),
-        (
-            r#""EndpointId":1,"Id":"a\u001b[2J""#,
-            r#"its Id is "a\u001b[2J""#,
-        ),
-        (r#""Id":1,"EndpointId":"1""#, r#"its EndpointId is "1""#),
-        (r#""Id":1,"EndpointId":null"#, "its EndpointId is null"),
-    ] {
-        list(&format!(r#"[{{"Name":"web",{fields}}}]"#));
-        let has = "Portainer's list has an entry named web";
-        bench.stops("web", &[has, reason, "it may be this stack"]);
-    }
-    let others = json!([
-        {"Name": "web"}, {"Id": null, "Name": "web", "EndpointId": 2},
-        {"Id": null, "Name": "other", "EndpointId": 1}, {"Name": "other", "EndpointId": null},
-    ]);
-    list(&others.to_string());
-    bench.run("web").code(0);
-}
-
-#[test]
 fn b12_a_response_of_portainer_has_a_limit_in_time_and_size() {
     let (late, too_large) = ("timed out", "the response is too large");
     let no_change = "Nothing was changed";
@@ -176,49 +149,6 @@ fn b12_an_engine_that_drips_ends_at_the_limit() {
 }
 
 #[test]
-fn b12_the_output_of_the_container_command_has_a_size_limit() {
-    let bench = Bench::on_disk(PLAIN);
-    bench.script("docker", "exec yes 0123456789ab\n");
-    let run = bench.run("web --engine command --timeout 5m");
-    run.says("`docker ps` printed more than 256 MiB");
-}
-
-#[test]
-fn b13_no_child_process_gets_the_key() {
-    let bench = Bench::on_disk(PLAIN);
-    let seen = bench.root().join("seen");
-    bench.script("docker", &format!("env >> {}\n", seen.display()));
-    let (_folder, key_file) = key_file();
-    for from_file in [false, true] {
-        let mut command = bench.command("web --engine command");
-        command
-            .env("MARKER", "inherited")
-            .env("STACKMGR_API_KEY_FILE", &key_file);
-        if from_file {
-            command.env_remove("STACKMGR_API_KEY");
-        }
-        Run::of(&mut command);
-    }
-    let env = fs::read_to_string(&seen).expect("the command ran");
-    assert!(env.contains("MARKER=inherited"), "{env}");
-    assert!(!env.contains("STACKMGR_"), "{env}");
-}
-
-#[test]
-fn b13_pieces_and_escaped_forms_of_values_are_masked() {
-    let env = "KEY=\"-----BEGIN KEY-----\nabcDEF0123\nxyz+/890==\n-----END KEY-----\"\nPASS=p\"a$s's w&rd\n";
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, Some(env));
-    let message = r#"near "abcDEF0123\nxyz+/890==", p\"a$s's w\u0026rd, p"a$$s's w&rd"#;
-    let body = json!({"message": "failed", "details": message}).to_string();
-    for body in [body, message.to_owned()] {
-        bench.once(Call::Create, instead(500, &body));
-        let run = bench.fails("web --force", "***");
-        run.hides(&["abcDEF", "xyz+", "p\\\"a", "w&rd", "w\\u0026rd"]);
-    }
-}
-
-#[test]
 fn hints_do_not_blame_the_version_of_portainer() {
     let bench = Bench::on_disk(PLAIN);
     // As Go's TLS server responds to plain HTTP.
@@ -226,10 +156,6 @@ fn hints_do_not_blame_the_version_of_portainer() {
     let hint = "the port expects HTTPS: use https:// in --base-url";
     let run = bench.fails(&["web", "--base-url", &url], hint);
     run.hides("2.19");
-    bench.stack("empty", "", None);
-    let says = "fix the error that Portainer reports";
-    let run = bench.fails("empty --force", says).hides("2.19");
-    run.says("Invalid stack file content");
 }
 
 #[test]
@@ -257,18 +183,4 @@ fn b13_values_are_masked_in_everything_that_portainer_says() {
         let run = bench.run("restore web").says(wanted);
         run.hides("a line without");
     }
-}
-
-#[test]
-fn the_credentials_of_a_git_url_are_not_printed() {
-    let bench = Bench::web(PLAIN);
-    let git = json!({"URL": "https://me:gh-t0ken@git.example/web.git"});
-    let list = json!([{"Id": 7, "Name": "web", "EndpointId": 1, "GitConfig": git}]).to_string();
-    bench.once(Call::List, done(200, &list));
-    let message = "{\"message\":\"cannot clone https://me:gh-t0ken@git.example/web.git\"}";
-    for call in [Call::Get, Call::Create] {
-        bench.always(call, instead(500, message));
-    }
-    let run = bench.run("web").says("git.example/web.git");
-    run.hides("gh-t0ken");
 }

@@ -38,4 +38,3 @@ mod screenshot;
 mod several;
 mod terminal;
 mod transport;
-mod writing;

@@ -6,6 +6,7 @@ use std::{
         fs::{MetadataExt as _, chown, lchown, symlink},
         process::CommandExt as _,
     },
+    path::Path,
     process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -13,10 +14,17 @@ use std::{
 
 use testbed::{Call, FaultKind};
 
-use crate::{
-    bench::{Bench, PLAIN, Run, fifo, set_mode},
-    writing::{USER, given_away},
-};
+use crate::bench::{Bench, PLAIN, Run, fifo, set_mode};
+
+/// A user who is not root, and has no name here.
+pub const USER: u32 = 54_321;
+
+/// A directory of [`USER`].
+fn given_away(dir: &Path) {
+    fs::create_dir_all(dir).expect("a folder");
+    set_mode(dir, 0o755);
+    chown(dir, Some(USER), Some(USER)).expect("root");
+}
 
 /// Runs the binary, which must end soon.
 #[track_caller]

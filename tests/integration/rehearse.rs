@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     bench::{Bench, KEY, PLAIN, Run, Texts, set_mode, words},
-    writing::USER,
+    reading::USER,
 };
 
 /// The binary without a home, settings, an engine and a key.
