@@ -17,7 +17,7 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testbed::{
-    Call, Container, Era, FaultKind, Options, Peer, Record, Rehearsal, Request, Variable, World,
+    Call, Container, Era, FaultKind, Options, Record, Rehearsal, Request, Variable, World,
 };
 
 #[path = "../rehearsal/client.rs"]
@@ -224,11 +224,6 @@ impl Bench {
         self.world(|world| world.records.values().next().expect("a stack").clone())
     }
 
-    /// The container of this name.
-    pub fn container(&self, name: &str) -> Container {
-        self.world(|world| world.container(name).expect(name).clone())
-    }
-
     /// Changes the container of this name.
     pub fn change_container(&self, name: &str, change: impl FnOnce(&mut Container)) {
         self.world(|world| {
@@ -277,6 +272,7 @@ impl Bench {
     }
 
     /// Somebody deletes a stack in Portainer.
+    #[allow(dead_code, reason = "only the transcripts use it")]
     pub fn delete_in_portainer(&self, id: u64) {
         self.portainer("DELETE", &format!("/api/stacks/{id}?endpointId=1"), "");
     }
@@ -389,13 +385,6 @@ impl Bench {
         Run::of(self.command(args).env(name, value))
     }
 
-    /// Runs the binary with the API key in this file alone.
-    pub fn with_key_file<'a>(&self, args: impl Texts<'a>, file: impl AsRef<OsStr>) -> Run {
-        let mut command = self.command(args);
-        command.env_remove("STACKMGR_API_KEY");
-        Run::of(command.env("STACKMGR_API_KEY_FILE", file))
-    }
-
     /// Runs the binary, which must fail and say this.
     #[track_caller]
     pub fn fails<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
@@ -453,23 +442,6 @@ impl Bench {
         let mut requests = self.rehearsal.requests();
         requests.retain(|request| request.call == call);
         requests
-    }
-
-    /// Every request, as `Portainer GET /api/stacks`, in order; container ids left out.
-    pub fn journal(&self) -> Vec<String> {
-        let short = |path: &str| match path.split_once("/containers/") {
-            Some((_, rest)) if !rest.starts_with("json") => "/containers/<id>".to_owned(),
-            Some(_) => "/containers/json".to_owned(),
-            None => path.to_owned(),
-        };
-        self.rehearsal
-            .requests()
-            .iter()
-            .map(|request| match request.peer {
-                Peer::Portainer => format!("Portainer {} {}", request.method, request.path),
-                Peer::Engine => format!("engine {} {}", request.method, short(&request.path)),
-            })
-            .collect()
     }
 
     /// The body of the one create that was sent.
@@ -577,25 +549,10 @@ pub fn set_mode(path: impl AsRef<Path>, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
 }
 
-pub fn mode(path: impl AsRef<Path>) -> u32 {
-    fs::metadata(path).expect("a file").permissions().mode() & 0o7777
-}
-
-/// The JSON in a file.
-pub fn read_json(path: impl AsRef<Path>) -> Value {
-    serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
-}
-
 /// The ID of the snapshot in a file.
 pub fn id_of(snapshot: &Path) -> String {
     let stem = snapshot.file_stem().expect("a name");
     stem.to_str().expect("UTF-8").to_owned()
-}
-
-/// Writes a file that only this user may read.
-pub fn write_private(path: &Path, text: &str) {
-    fs::write(path, text).expect("a file");
-    set_mode(path, 0o600);
 }
 
 /// Writes a program that is a script. This process never has the program itself open: a program that is open to write

@@ -3,23 +3,15 @@
 use std::fs;
 
 use serde_json::json;
-use testbed::{Call, Era, FaultKind};
+use testbed::{Call, FaultKind};
 
 use crate::bench::{Bench, KEY, PLAIN, done, instead};
-
-const LIST: &str = "Portainer GET /api/stacks";
-const CREATE: &str = "Portainer POST /api/stacks/create/standalone/string?endpointId=1";
-const REMOVE: &str = "engine DELETE /containers/<id>";
 
 /// The stack `web`, started by hand, of which Portainer has a stack, too.
 fn recorded() -> (Bench, u64) {
     let bench = Bench::web(PLAIN);
     let id = bench.record("web", 1);
     (bench, id)
-}
-
-fn exists(bench: &Bench, id: u64) -> bool {
-    bench.world(|world| world.records.contains_key(&id))
 }
 
 #[test]
@@ -82,79 +74,6 @@ fn c51_the_body_of_the_delete_is_discarded() {
 }
 
 #[test]
-fn c51_a_record_that_deploys_is_waited_for() {
-    let bench = Bench::web_of(Era::Async, PLAIN);
-    bench.run("web").code(0);
-    let record = bench.first_record();
-    let old = record.id;
-    bench.update_in_portainer(&record);
-    bench.forget_requests();
-    bench.run("web").code(0);
-    let deletes = bench.calls(Call::Delete);
-    let statuses: Vec<_> = deletes.iter().map(|request| request.status).collect();
-    assert_eq!(statuses, [Some(409), Some(204)]);
-    assert!(!bench.calls(Call::Get).is_empty());
-    assert!(!exists(&bench, old));
-}
-
-#[test]
-fn c52_another_tool_is_reached_by_its_command() {
-    let bench = Bench::new();
-    let dir = bench.stack("web", PLAIN, None);
-    fs::rename(dir.join("docker-compose.yml"), dir.join("boat-compose.yml")).expect("renamed");
-    let log = bench.root().join("log");
-    bench.script(
-        "boat",
-        &format!(
-            "echo \"$@\" >> {}\ncase \"$1\" in ps) [ -e {}.done ] || echo 0123456789ab;; inspect) echo '[{{\"Id\":\"0123456789ab\",\"Name\":\"/web-a-1\",\"Config\":{{\"Image\":\"x\",\"Labels\":{{\"com.boat.compose.project\":\"web\"}}}}}}]';; rm) touch {}.done;; image) echo '[{{\"Id\":\"sha256:0\"}}]';; esac\n",
-            log.display(), log.display(), log.display()
-        ),
-    );
-    bench.succeeds("web --tool boat --engine auto", "1 container");
-    let log = fs::read_to_string(log).expect("a log");
-    let lines: Vec<&str> = log.lines().collect();
-    let expected = "ps -aq --filter label=com.boat.compose.project=web";
-    assert_eq!(lines[0], expected);
-    assert!(lines.contains(&"rm -f 0123456789ab"), "{log}");
-}
-
-#[test]
-fn c53_what_the_create_sends_and_when() {
-    let bench = Bench::new();
-    bench.record("web", 1);
-    bench.started("web", PLAIN, Some("A=1\nB='x y'\nA=2\n"));
-    bench.started("mail", PLAIN, None);
-    bench.run("web").code(0);
-    let create = &bench.calls(Call::Create)[0];
-    assert_eq!(
-        format!("Portainer {} {}", create.method, create.path),
-        CREATE
-    );
-    assert_eq!(create.header("Content-Type"), Some("application/json"));
-    assert_eq!(create.header("X-API-Key"), Some(KEY));
-    let expected = json!({
-        "name": "web",
-        "stackFileContent": PLAIN,
-        "env": [
-            {"name": "A", "value": "1"},
-            {"name": "B", "value": "'x y'"},
-            {"name": "A", "value": "2"}
-        ],
-        "fromAppTemplate": false
-    });
-    assert_eq!(bench.sent(), expected);
-    bench.forget_requests();
-    bench.run("mail").code(0);
-    let journal = bench.journal();
-    let at = |line: &str| journal.iter().position(|entry| entry == line).expect(line);
-    let order = [at(LIST), at(REMOVE), at(CREATE)];
-    assert!(order.is_sorted(), "{journal:#?}");
-    for request in bench.requests().iter().filter(|request| request.port != 0) {
-        assert_eq!(request.header("X-API-Key"), Some(KEY), "{request}");
-    }
-}
-
-#[test]
 fn c55_a_body_that_is_not_json_is_shown_as_it_came() {
     let bench = Bench::on_disk(PLAIN);
     let body = "upstream is \u{1b}[31mdown\nsecond line";
@@ -190,6 +109,9 @@ fn c53_one_connection_is_kept() {
     bench.record("web", 1);
     bench.started("web", PLAIN, None);
     bench.run("web").code(0);
+    for request in bench.requests().iter().filter(|request| request.port != 0) {
+        assert_eq!(request.header("X-API-Key"), Some(KEY), "{request}");
+    }
     let mut ports: Vec<u16> = bench.requests().iter().map(|r| r.port).collect();
     ports.retain(|port| *port != 0);
     assert!(ports.len() >= 3);

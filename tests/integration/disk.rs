@@ -24,33 +24,6 @@ fn names(dir: &Path) -> Vec<OsString> {
 
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
-fn as_root_a_full_or_read_only_disk_at_the_backup() {
-    for (mounts, cause) in [
-        // A file system with room for the Compose file and for nothing else.
-        (
-            "cp DIR/docker-compose.yml /tmp/kept-$$\nmount -t tmpfs -o size=8k none DIR\n\
-             cp /tmp/kept-$$ DIR/docker-compose.yml\nrm /tmp/kept-$$\n\
-             head -c 100000 /dev/zero > DIR/full 2>/dev/null || true",
-            "No space left on device",
-        ),
-        (
-            "mount --bind DIR DIR\nmount -o remount,ro,bind DIR",
-            "Read-only file system",
-        ),
-    ] {
-        let bench = Bench::web(PLAIN);
-        let dir = bench.dir("web");
-        let mounts = mounts.replace("DIR", &dir.display().to_string());
-        let why = format!(": {cause}\nNothing was changed.\nhint: ");
-        let run = in_its_own_mounts(&bench, "web", &mounts);
-        run.fails(&["failed to write the backup", &why]);
-        assert!(bench.nothing_was_changed());
-        assert_eq!(names(&dir), ["docker-compose.yml"]);
-    }
-}
-
-#[test]
-#[ignore = "needs root: run scripts/test as root"]
 fn as_root_a_restore_that_cannot_record_its_request_changed_nothing() {
     let mut named = 0;
     for inodes in 6..24 {
@@ -99,55 +72,6 @@ fn as_root_a_full_state_disk_stops_a_run_only_before_its_first_change() {
     }
     assert!(ends.iter().all(|&count| count > 0), "{ends:?}");
     assert!(named > 0, "no disk was full just after the snapshot");
-}
-
-#[test]
-fn a_file_that_may_not_grow_leaves_no_half_backup() {
-    // The same without mounting: no file may be longer than 512 bytes.
-    let text = format!("{PLAIN}# {}\n", "x".repeat(2000));
-    let bench = Bench::web(&text);
-    let mut command = bench.after_shell("web", "trap '' XFSZ; ulimit -f 1");
-    Run::of(&mut command).fails(&["failed to write the backup", "Nothing was changed"]);
-    assert!(bench.nothing_was_changed());
-    assert_eq!(names(&bench.dir("web")), ["docker-compose.yml"]);
-}
-
-#[test]
-fn two_runs_on_one_project_do_not_overlap_whatever_directories_they_are_given() {
-    let bench = Bench::web(PLAIN);
-    let dir = bench.dir("web").display().to_string();
-    bench.run("web").code(0);
-    // The lock of the directory is not taken by runs that name other directories, or one that is gone.
-    for (call, kind, first) in [
-        (Call::List, FaultKind::Hang, "restore web --dir /nowhere"),
-        (Call::Create, FaultKind::HangAfter, "web"),
-    ] {
-        bench.forget_requests();
-        bench.once(call, kind);
-        let mut first = bench.spawn(&format!("{first} --timeout 10m"));
-        bench.wait_for(call, &mut first);
-        let requests = bench.requests().len();
-        for args in [
-            "restore web --dir /nowhere",
-            "restore web --dir /nowhere/else",
-            "restore web",
-            "web --force",
-            &format!("Web --dir {dir}"),
-        ] {
-            let other = "another run of stacklift is working on the stack ";
-            let state = "Nothing was changed.\nhint: wait";
-            bench.fails(args, &[other, state]);
-        }
-        assert_eq!(bench.requests().len(), requests, "it asked nobody");
-        // A run on another project is not refused, and a killed run leaves no lock.
-        bench.stack("db", PLAIN, None);
-        bench.run("db").code(0);
-        first.kill().expect("killed");
-        first.wait().expect("it ends");
-    }
-    bench.run("restore web").code(0);
-    let lock = bench.state().join("web.lock");
-    assert!(!lock.exists(), "{}", lock.display());
 }
 
 #[test]

@@ -13,7 +13,6 @@ mod confirming;
 mod disk;
 mod doctor;
 mod edited;
-mod export_portainer_data;
 mod exposure;
 mod failures;
 mod git;

@@ -1,7 +1,7 @@
 //! The files of a stack that the program, or Compose on its behalf, opens (B25, B29).
 
 use std::{
-    fs::{self, File},
+    fs,
     os::unix::{
         fs::{MetadataExt as _, chown, lchown, symlink},
         process::CommandExt as _,
@@ -136,36 +136,6 @@ fn b25_one_bad_directory_never_stops_the_list() {
 }
 
 #[test]
-fn b25_files_that_include_each_other_end() {
-    let bench = Bench::new();
-    let dir = bench.stack("web", "include: [a.yml, b.yml]\n", None);
-    fs::write(dir.join("a.yml"), "include: [a.yml, b.yml, a.yml]\n").expect("a file");
-    fs::write(dir.join("b.yml"), "include: [b.yml, a.yml, b.yml]\n").expect("a file");
-    ended(&bench, "plan web").says("Cannot be adopted yet:");
-    let all: Vec<String> = (0..1100).map(|number| format!("{number}.yml")).collect();
-    for name in &all {
-        fs::write(dir.join(name), "services: {}\n").expect("a file");
-    }
-    let text = format!("include: [{}]\n", all.join(", "));
-    fs::write(dir.join("docker-compose.yml"), text).expect("a file");
-    ended(&bench, "plan web").fails("the stack has too many files");
-}
-
-#[test]
-fn b29_a_file_of_more_than_16_mb_is_refused() {
-    for name in ["docker-compose.yml", ".env", "a.env"] {
-        let text = "services: {a: {image: busybox, env_file: [a.env]}}\n";
-        let bench = Bench::new();
-        let dir = bench.stack("web", text, Some("A=1\n"));
-        let sparse = File::create(dir.join(name)).expect("a file");
-        sparse.set_len((16 << 20) + 1).expect("a size");
-        for args in ["plan web", "web", "render web"] {
-            bench.fails(args, &[name, "it is larger than 16 MiB"]);
-        }
-    }
-}
-
-#[test]
 #[ignore = "needs root: run scripts/test as root"]
 fn as_root_b29_a_file_that_the_owner_of_the_directory_cannot_read_is_refused() {
     const EXCERPT: &str = "excerpt-of-a-file-of-root";
@@ -204,32 +174,6 @@ fn as_root_b29_a_file_that_the_owner_of_the_directory_cannot_read_is_refused() {
 
 #[test]
 #[ignore = "needs root: run scripts/test as root"]
-fn as_root_b29_a_stack_of_a_user_is_read_as_before() {
-    let bench = Bench::new();
-    let dir = bench.started("web", PLAIN, Some("A=1\n"));
-    given_away(&dir);
-    let compose = dir.join("docker-compose.yml");
-    for (uid, mode) in [(USER, 0o600), (0, 0o644)] {
-        chown(&compose, Some(uid), None).expect("root");
-        set_mode(&compose, mode);
-        ended(&bench, "plan web").code(0);
-    }
-    let env = dir.join(".env");
-    set_mode(&env, 0o600);
-    let command = format!("run: chown -h {USER} {}\n", env.display());
-    ended(&bench, "plan web").fails(&command);
-    // A link of the user would give away a file of root.
-    fs::rename(&env, dir.join("linked")).expect("renamed");
-    symlink("linked", &env).expect("a link");
-    ended(&bench, "plan web").code(1).hides("chown");
-    fs::remove_file(&env).expect("removed");
-    // The directory above need not be one that the user can enter.
-    set_mode(bench.root(), 0o700);
-    ended(&bench, "plan web").code(0);
-}
-
-#[test]
-#[ignore = "needs root: run scripts/test as root"]
 fn as_root_no_core_dump_contains_the_key() {
     let bench = Bench::on_disk(PLAIN);
     for call in [Call::Status, Call::Endpoints, Call::List] {
@@ -255,22 +199,6 @@ fn as_root_no_core_dump_contains_the_key() {
         child.wait().expect("it ends");
         assert_eq!(found, expected, "{command:?}");
     }
-}
-
-#[test]
-#[ignore = "needs root: run scripts/test as root"]
-fn as_root_b29_a_link_of_a_user_on_the_path_counts() {
-    let bench = Bench::new();
-    let dir = bench.stack("web", PLAIN, None);
-    let compose = dir.join("docker-compose.yml");
-    set_mode(&compose, 0o600);
-    let link = bench.root().join("theirs");
-    symlink(bench.root(), &link).expect("a link");
-    let root = link.to_str().expect("UTF-8");
-    let run = || bench.run(&["plan", "web", "--stacks-root", root]);
-    run().code(1).hides("cannot read it");
-    lchown(&link, Some(USER), None).expect("root");
-    run().fails(&format!("(user {USER}) cannot read it"));
 }
 
 /// The contents of a file that a user puts in place of one that was checked must not be read as root (B29).

@@ -4,7 +4,7 @@ use std::fs;
 
 use testbed::{Call, FaultKind};
 
-use crate::bench::{Bench, PLAIN, Run, id_of, instead, refusal};
+use crate::bench::{Bench, PLAIN, id_of, instead, refusal};
 
 #[test]
 fn b11_a_lost_response_stays_in_the_journal_and_a_request_that_was_not_sent_does_not() {
@@ -22,15 +22,6 @@ fn b11_a_lost_response_stays_in_the_journal_and_a_request_that_was_not_sent_does
         bench.run("web").code(1);
         assert_eq!(bench.saved(".request").len(), left, "{kind:?}");
     }
-}
-
-/// The command of the hint.
-pub fn printed(run: &Run) -> String {
-    let hint = run
-        .err
-        .lines()
-        .find_map(|line| line.split_once("to roll back, run: "));
-    hint.expect("a hint").1.to_owned()
 }
 
 #[test]

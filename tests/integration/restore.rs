@@ -3,9 +3,9 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use testbed::{Call, Era, Status, Variable};
+use testbed::Era;
 
-use crate::bench::{Bench, PLAIN, Run, id_of, mode, read_json, refusal};
+use crate::bench::{Bench, PLAIN};
 
 /// A stack that shows what a restore must keep.
 const RICH: &str = "\
@@ -140,115 +140,6 @@ fn what_ran_by_hand_runs_again_as_it_did() {
         let print = "  to print docker-compose.yml as it was then, run: jq -j .compose.text /";
         bench.succeeds("restore web", &[stays, print]);
     }
-}
-
-#[test]
-fn the_record_gets_its_text_and_variables_back() {
-    let bench = Bench::with_env(PLAIN, "A=1\n");
-    bench.run("web").code(0);
-    let id = bench.first_record().id;
-    let old = format!("{PLAIN}    environment: {{MODE: old}}\n");
-    let [name, value] = ["ONLY_HERE", "record-secret"].map(ToOwned::to_owned);
-    let env = vec![Variable { name, value }];
-    let mut record = bench.first_record();
-    (record.text, record.env) = (old.clone(), Some(env.clone()));
-    bench.update_in_portainer(&record);
-    bench.run("web").code(0);
-    assert_ne!(bench.first_record().id, id);
-    let text = "the Portainer stack gets its Compose file and variables back";
-    bench.succeeds("restore web", text).hides("record-secret");
-    let check = || {
-        let record = bench.first_record();
-        assert_eq!(record.text, old);
-        assert!(record.env.as_ref() == Some(&env));
-        assert_eq!(record.status, Status::Active);
-        assert_eq!(bench.containers("web").len(), 1);
-    };
-    check();
-    // And where somebody deleted it.
-    let id = bench.first_record().id;
-    bench.delete_in_portainer(id);
-    let new = "the Portainer stack is recreated, with a new ID";
-    bench.succeeds("restore web", new);
-    check();
-}
-
-#[test]
-fn snapshots_are_private_whole_and_few() {
-    let bench = Bench::new();
-    bench.stack("web", PLAIN, Some(ENV));
-    bench.run("web").code(0);
-    assert!(bench.saved("json").is_empty(), "nothing to destroy");
-    bench.run("web").code(0);
-    let first = bench.saved("json").remove(0);
-    for _ in 0..11 {
-        bench.run("web").code(0);
-    }
-    let files = bench.saved("json");
-    assert_eq!(files.len(), 10, "the oldest and the nine newest");
-    assert_eq!(files[0], first);
-    for file in &files {
-        assert_eq!(mode(file), 0o600);
-        assert_eq!(mode(file.parent().expect("a folder")), 0o700);
-        let json = read_json(file);
-        assert_eq!(json["version"], 1);
-        assert_eq!(json["compose"]["text"], PLAIN);
-        assert_eq!(json["env"]["text"], ENV);
-    }
-    let run = bench.run("restore web --list").code(0);
-    assert_eq!(run.out.lines().count(), 11, "{}", run.out);
-    let hint = "`stacklift restore web` restores the default snapshot; add --to SNAPSHOT for another. The names are times in UTC\n";
-    assert_eq!(run.err, hint);
-    let newest = id_of(&files[9]);
-    let first = run.out.lines().nth(1).expect("a row").to_owned();
-    let start = format!("{newest}  migrate  1");
-    assert!(first.starts_with(&start), "{first}");
-    assert!(first.ends_with(" default"), "{first}");
-    let json = bench
-        .run("restore web --list --output json")
-        .code(0)
-        .report("snapshots");
-    let one = &json["snapshots"][0];
-    let size = fs::metadata(&files[9]).expect("a file").len();
-    let expected = json!({"id": newest, "command": "migrate", "containers": 1, "portainer_stack": one["portainer_stack"], "portainer_known": true, "state": "default", "size": size});
-    assert_eq!(*one, expected);
-    assert!(
-        first.contains(&format!("  {} KB  ", size.div_ceil(1000))),
-        "{first}"
-    );
-    // An unambiguous beginning is enough.
-    bench.forget_requests();
-    let some = &newest[..newest.len() - 1];
-    let next = format!("\nNext: stacklift restore web --to {some}\n");
-    let run = bench.succeeds(&format!("restore web --dry-run --to {some}"), &next);
-    run.says(&["web goes back to ", "(before stacklift migrate)\n  "]);
-    assert!(bench.nothing_was_changed());
-    let several = "10 snapshots begin with 2";
-    bench.fails("restore web --to 2", several);
-    let says = "no snapshot 20200101T000000.000Z of the stack web";
-    bench.fails("restore web --to 20200101T000000.000Z", says);
-    let none = format!(
-        "no snapshot of other in {}\nNothing was changed.\nhint: stacks with snapshots: web; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR\n",
-        bench.state().display()
-    );
-    bench.fails("restore other", &none);
-    // The first and the last complete one stay, and what a failed run left and needs.
-    bench.once(Call::Create, refusal());
-    bench.run("web").code(1);
-    bench.fails(
-        "restore web --prune --yes",
-        "the last run on web failed, or did not finish",
-    );
-    bench.run("web").code(0);
-    let last = bench.saved("json").pop().expect("a snapshot");
-    let asking = Run::of(&mut bench.asking("restore web --prune"));
-    asking.fails("refusing to remove 8 snapshots of web without confirmation");
-    bench.succeeds("restore web --prune --yes", "removed 8 snapshots of web\n");
-    assert_eq!(bench.saved("json"), [files[0].clone(), last]);
-    bench.succeeds(
-        "restore web --prune --yes",
-        "no snapshot of web can be removed",
-    );
 }
 
 #[test]

@@ -56,54 +56,6 @@ fn with_real_compose(bench: &Bench, args: &str) -> Command {
     with_compose(bench, args, &format!("exec {program} \"$@\"\n"))
 }
 
-/// Lets the containers say that they were started from these files in the stack's directory.
-fn started_from(bench: &Bench, files: &[&str]) {
-    let dir = bench.dir("web");
-    let files: Vec<String> = files
-        .iter()
-        .map(|file| dir.join(file).display().to_string())
-        .collect();
-    bench.label("project.config_files", &files.join(","));
-}
-
-#[test]
-fn a_missing_file_of_several_blocks() {
-    let bench = Bench::web(PLAIN);
-    started_from(&bench, &["docker-compose.yml", "prod.yml"]);
-    let says = ["but these files were not found: ", "prod.yml\n"];
-    bench.stops("adopt web", &says);
-    // One that was written from the containers has what all files had.
-    fs::remove_file(bench.dir("web").join("docker-compose.yml")).expect("removed");
-    let dir = bench.dir("web");
-    let export = format!("export web --from containers --to {}", dir.display());
-    bench.run(&export).code(0);
-    bench.run("adopt web --yes").code(0);
-    // So has one with which Portainer has the stack.
-    let force = format!("export web --to {} --force", dir.display());
-    bench.run(&force).code(0);
-    bench.succeeds("plan web", "web is up to date in Portainer\n");
-}
-
-#[test]
-fn what_compose_says_is_masked() {
-    let bench = several();
-    let script = "case \"$*\" in *version*) echo v2.40.3; exit;; *override*) ;; *) exit;; esac\n\
-        echo \"invalid size: $(sed -n s/^TOKEN=//p app/.env)\" >&2\nexit 15\n";
-    for args in ["plan web", "render web --as adopt", "list"] {
-        let run = Run::of(&mut with_compose(&bench, args, script));
-        run.says("invalid size: ***").hides(SECRET);
-    }
-}
-
-#[test]
-fn remote_files_are_refused() {
-    let bench = several();
-    let script = "case \"$*\" in *version*) echo v2.40.3; exit;; *override*) ;; *) exit;; esac\n\
-        echo 'git remote resource is disabled' >&2\nexit 1\n";
-    let run = Run::of(&mut with_compose(&bench, "plan web", script));
-    run.fails("stacklift does not fetch remote files");
-}
-
 #[test]
 #[ignore = "needs a compose program: run scripts/test"]
 fn the_plan_names_the_files_and_nothing_on_disk_changes() {
@@ -184,22 +136,6 @@ fn the_env_file_of_a_parent_directory_that_names_the_files_is_read() {
         let sent = Run::of(&mut with_real_compose(&bench, "render web --as adopt"));
         sent.code(0).says("/docker/important").hides("/docker/data");
     }
-}
-
-/// `docker compose --project-directory . -f docker/compose.yaml up -d`
-#[test]
-fn a_compose_file_below_the_directory_of_the_project_is_kept() {
-    let bench = started_below("");
-    let before = bench.container("web-a-1");
-    bench
-        .run("plan web")
-        .code(0)
-        .says("Adopting it loses nothing and interrupts nothing.");
-    bench.succeeds("list", "web    1/1");
-    bench.run("adopt web").code(0);
-    let after = bench.container("web-a-1");
-    assert_eq!((after.id, after.mounts), (before.id, before.mounts));
-    bench.run("plan web").code(0).hides("is missing");
 }
 
 /// Compose prints `exec` for a `watch` that has none, and versions before 2.32 reject it.

@@ -86,26 +86,6 @@ fn the_environment_decides_on_a_terminal() {
     }
 }
 
-#[test]
-fn a_color_tells_what_a_sign_tells() {
-    let bench = stacks();
-    let colored = |args: &str| bench.run(&format!("--color always {args}"));
-    let kept = "\x1b[32m  =  kept    \x1b[0mkeeps running\n";
-    let both = format!("{kept}\x1b[33m  ~  cached  \x1b[0mrecreated: ");
-    colored("plan web").succeeds(&both);
-    colored("plan blocked").says("\x1b[31mCannot be adopted yet:\x1b[0m");
-    let other = stacks();
-    other.label("image", "sha256:0");
-    other.succeeds("plan web --color always", "\x1b[35m  ?  kept");
-    let interrupts = "\x1b[33minterrupts cached\x1b[0m";
-    colored("list").says(&[interrupts, "\x1b[31mblocked: "]);
-    let title = "\x1b[1m--- docker-compose.yml\x1b[0m\n\x1b[1m+++ docker-compose.yml\t(in Portainer)\x1b[0m\n\x1b[36m@@ ";
-    let changed = "\x1b[31m-    volumes: [/cache]\x1b[0m\n\x1b[32m+";
-    colored("render web --as adopt --diff").succeeds(&[title, changed]);
-    let adopted = "\x1b[1m\x1b[32madopted\x1b[0m web: kept kept running, cached was down for ";
-    colored("adopt web").succeeds(&[&*both, adopted]);
-}
-
 /// A line that is too wide may only contain a command, or one word that is too long.
 fn fits(line: &str, columns: usize) -> bool {
     let words = line.split_whitespace().count();

@@ -205,6 +205,7 @@ impl Step {
             ["is", "never", "healthy"] => named.for_each(|one| one.healthy_at = None),
             ["is", "healthy"] => named.for_each(|one| one.healthy_at = Some(0)),
             ["exits", code] => named.for_each(|one| one.exit(code.parse().expect("a code"), now)),
+            ["is", "a", "minute", "newer"] => named.for_each(|one| one.created += 60),
             ["writes", path] => named.for_each(|one| {
                 one.files.insert((*path).to_owned(), b"report\n".to_vec());
             }),
@@ -235,6 +236,12 @@ impl Step {
     fn record(&self, world: &mut World, id: u64, rest: &[&str]) {
         if let ["is", "deleted"] = rest {
             world.records.remove(&id);
+            return;
+        }
+        if let ["has", "the", "ID", new] = rest {
+            let mut record = world.records.remove(&id).expect("a stack");
+            record.id = number(new);
+            world.records.insert(record.id, record);
             return;
         }
         let now = world.now / 1000;

@@ -8,7 +8,7 @@ use std::{
     mem,
     os::{fd::OwnedFd, unix::fs::symlink},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, Stdio},
     thread::{self, JoinHandle},
     time::Duration,
 };
