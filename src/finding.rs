@@ -166,6 +166,14 @@ impl Finding {
         }
     }
 
+    /// A text that may have several lines, and whose parts from outside are escaped.
+    pub fn as_told(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
     /// A loss of the Portainer stack that is deleted or updated.
     pub fn of_record(message: &str) -> Self {
         Self::of_stack(message)
@@ -267,16 +275,6 @@ impl Finding {
         let texts = [&mut self.message].into_iter().chain(&mut self.hint);
         for text in texts.chain(&mut self.details) {
             *text = mask.hide_unless(text, |hit| hit.is_plain);
-        }
-    }
-}
-
-/// A text of this program, as it is.
-impl From<&String> for Finding {
-    fn from(message: &String) -> Self {
-        Self {
-            message: message.clone(),
-            ..Self::default()
         }
     }
 }

@@ -339,7 +339,7 @@ fn interrupted_run(
 
 /// What could not be read of a host, and what a list lacks because of that. `unasked` is why Portainer was not asked.
 pub fn missing(host: &Overview, unasked: Option<&anyhow::Error>) -> Vec<String> {
-    let mut missing = host.warnings.clone();
+    let mut missing: Vec<String> = host.warnings.iter().map(Finding::to_string).collect();
     match &host.records {
         None => {
             let only = "the list shows only this host";

@@ -7,6 +7,7 @@ use chrono::NaiveDate;
 
 use crate::{
     failure::Failure,
+    finding::Finding,
     model::Record,
     observe::{Depth, Situation, foreign_since},
     plan::{Before, Sent},
@@ -130,7 +131,8 @@ impl Procedure<'_, '_> {
         let prepared = Prepared::of(&self.at, source, records, Depth::IfNeeded)?;
         let (source, rewrite) = (prepared.source, prepared.rewrite);
         let (mut before, plan) = (prepared.before, prepared.plan);
-        self.run.warn_all(&before.warnings);
+        self.run
+            .warn_all(before.warnings.iter().map(Finding::to_string));
         if let Some((contents, _)) = &before.remote.contents {
             self.run.hide(None, &contents.env);
         }

@@ -210,7 +210,7 @@ impl Situation<'_> {
     pub fn read_version(&self, before: &mut Before) {
         let version = self.portainer.map_or(Ok(None), PortainerReader::version);
         let doubt = self.portainer.and_then(PortainerReader::doubt);
-        before.warnings.extend(doubt.map(str::to_owned));
+        before.warnings.extend(doubt.map(Finding::as_told));
         before.remote.version = known(version, &mut before.warnings).flatten();
     }
 
@@ -339,11 +339,11 @@ impl Situation<'_> {
         match self.engine.list(project) {
             Ok(containers) => {
                 if containers.is_empty() && self.tool != DEFAULT_TOOL {
-                    warnings.push(format!(
+                    warnings.push(Finding::as_told(format!(
                         "no container has the label {label}={project}, which --tool {tool} looks for; containers with the label com.{DEFAULT_TOOL}.compose.project are found without --tool",
                         label = compose_label(self.tool, "project"),
                         tool = self.tool,
-                    ));
+                    )));
                 }
                 Some(containers)
             }
@@ -418,7 +418,7 @@ impl Situation<'_> {
         let mut failures = Vec::new();
         let images = details::images(self.engine, named, &mut failures);
         before.host.images.extend(images);
-        before.warnings.extend(failures.iter().map(with_hint));
+        before.warnings.extend(failures.iter().map(warning));
     }
 
     /// Reads from Portainer and from the engine, if it answers, side by side.
@@ -455,14 +455,14 @@ impl Situation<'_> {
         let failures = failures
             .iter()
             .filter(|error| !NoSharedVersion::caused(error));
-        before.warnings.extend(failures.map(with_hint));
+        before.warnings.extend(failures.map(warning));
         // The refusal says what the user may not do.
         let is_refused =
             rights == Rights::NoStacks || matches!(environment, Environment::Forbidden(_));
         match contents.transpose() {
             Ok(contents) => before.remote.contents = contents,
             Err(_) if is_refused => {}
-            Err(error) => before.warnings.push(with_hint(&error)),
+            Err(error) => before.warnings.push(warning(&error)),
         }
         before.warnings.extend(unread);
         before.remote.uses = uses;
@@ -483,12 +483,12 @@ impl Situation<'_> {
         before.remote.rights = rights;
         let is_warned_of = has_containers && !is_refused;
         if before.remote.may_be_unseen() && is_warned_of && portainer.is_some() {
-            before.warnings.push(format!(
+            before.warnings.push(Finding::as_told(format!(
                 "{}; if Portainer already has a stack {}, the deployment will fail ({})",
                 before.remote.rights,
                 self.stack.name(),
                 before.remote.rights.remedy()
-            ));
+            )));
         }
     }
 }
@@ -552,6 +552,11 @@ pub fn with_hint(error: &anyhow::Error) -> String {
         Some(hint) => format!("{error:#} ({hint})"),
         None => format!("{error:#}"),
     }
+}
+
+/// What could not be read, as a warning.
+fn warning(error: &anyhow::Error) -> Finding {
+    Finding::as_told(with_hint(error))
 }
 
 /// Why a port of this host cannot be bound, if it cannot.

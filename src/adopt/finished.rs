@@ -4,7 +4,7 @@ use std::mem::take;
 
 use super::Prepared;
 use crate::{
-    finding::{Finding, Kind},
+    finding::Kind,
     observe::Situation,
     plan::{self, AdoptFlags, Plan, Readiness, Request, changed_variables},
     rewrite::diff::changed_lines,
@@ -49,7 +49,7 @@ impl Prepared {
             let notices = notices.filter(|one| plan.creates() || one.kind != Kind::StillAnonymous);
             plan.notices = notices.map(|notice| notice.in_file(file)).collect();
         }
-        let mut warnings: Vec<Finding> = self.before.warnings.iter().map(Finding::from).collect();
+        let mut warnings = self.before.warnings.clone();
         if plan.blockers.is_empty() {
             if plan.files_differ && !flags.overwrite {
                 plan.warn("your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies");

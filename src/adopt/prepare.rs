@@ -182,8 +182,7 @@ impl Prepared {
             let mut plan = of.plan.without_files();
             // What can be read may change at any time.
             let observed = &of.before.warnings;
-            plan.warnings
-                .retain(|finding| !observed.contains(&finding.message));
+            plan.warnings.retain(|finding| !observed.contains(finding));
             plan
         };
         let mut git = self.git.iter().zip(&shown.git);
@@ -490,13 +489,10 @@ fn unrestorable(
     };
     match restore::check_ahead(situation.engine, &found, tool, &texts) {
         Ok(problems) if problems.is_empty() => None,
-        Ok(problems) => Some(Finding {
-            message: format!(
-                "if the deployment fails, the stack cannot be restored completely:\n{}",
-                numbered(&problems)
-            ),
-            ..Finding::default()
-        }),
+        Ok(problems) => Some(Finding::as_told(format!(
+            "if the deployment fails, the stack cannot be restored completely:\n{}",
+            numbered(&problems)
+        ))),
         Err(error) => Some(Finding::of_stack(&with_hint(&error))),
     }
 }

@@ -46,9 +46,9 @@ impl Prepared {
     fn finished(mut self, stack: &Stack, force: bool) -> Self {
         let (plan, before) = (&mut self.plan, &self.before);
         let of_env = self.rewrite.env.warnings.iter();
-        let of_env = of_env.map(|warning| format!("{}/.env: {warning}", stack.dir_text()));
-        let known = before.warnings.iter().cloned().chain(of_env);
-        let mut warnings: Vec<Finding> = known.map(|told| Finding::from(&told)).collect();
+        let dir = stack.dir_text();
+        let of_env = of_env.map(|warning| Finding::as_told(format!("{dir}/.env: {warning}")));
+        let mut warnings: Vec<Finding> = before.warnings.iter().cloned().chain(of_env).collect();
         warnings.append(&mut plan.warnings);
         plan.warnings = warnings;
         for refusal in take(&mut plan.blockers) {
@@ -87,7 +87,7 @@ impl Prepared {
         let mut before = situation.observe(records, depth);
         before.warnings.extend(before.host.unread.iter().map(|why| {
             let hint = why.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
-            format!("{}{hint}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back", why.message)
+            Finding::as_told(format!("{}{hint}; the stack's containers are unknown: what they will lose cannot be listed, and they cannot be rolled back", why.message))
         }));
         situation.engine.refuse_podman()?;
         let on_disk = Parsed::new(&source.compose);

@@ -4,10 +4,11 @@ use anyhow::Result;
 
 use super::{
     environment::{Evidence, environment},
-    with_hint,
+    warning,
 };
 use crate::{
     engine::EngineReader,
+    finding::Finding,
     model::{Container, Rights},
     parallel::side_by_side,
     plan::Environment,
@@ -27,7 +28,7 @@ pub struct Overview {
     /// What the user of the API key sees and may do on the environment.
     pub rights: Rights,
     /// What could not be read.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Finding>,
 }
 
 impl Overview {
@@ -45,7 +46,7 @@ impl Overview {
         let (containers, of_portainer) =
             side_by_side(|| engine.list_all(), || portainer.map(of_portainer));
         let doubt = portainer.and_then(|(portainer, _)| portainer.doubt());
-        warnings.extend(doubt.map(str::to_owned));
+        warnings.extend(doubt.map(Finding::as_told));
         let (records, others) = of_portainer.unzip();
         let others = others.flatten();
         let is_read = others.is_some();
@@ -77,6 +78,6 @@ impl Overview {
     }
 }
 
-pub(super) fn known<T>(read: Result<T>, warnings: &mut Vec<String>) -> Option<T> {
-    read.map_err(|error| warnings.push(with_hint(&error))).ok()
+pub(super) fn known<T>(read: Result<T>, warnings: &mut Vec<Finding>) -> Option<T> {
+    read.map_err(|error| warnings.push(warning(&error))).ok()
 }

@@ -1,7 +1,8 @@
 //! Who may use the containers of a stack (B23).
 
-use super::{Situation, with_hint};
+use super::{Situation, warning};
 use crate::{
+    finding::Finding,
     model::{Container, Grant, Uses},
     portainer::Standing,
     text::printable,
@@ -35,7 +36,7 @@ impl Situation<'_> {
         uses: &mut Uses,
         all: &[Container],
         standing: Option<&Standing>,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<Finding>,
     ) {
         let Some(portainer) = self.portainer else {
             return;
@@ -49,7 +50,7 @@ impl Situation<'_> {
         ids.retain(|id| !uses.containers.contains_key(*id));
         let own = match portainer.own_controls(self.endpoint, &ids) {
             Ok(own) => own,
-            Err(error) => return warnings.push(with_hint(&error)),
+            Err(error) => return warnings.push(warning(&error)),
         };
         let is_closed = |one: &&Container| {
             let control = own.get(&one.id);
@@ -60,7 +61,9 @@ impl Situation<'_> {
             let grants = Grant::list(&wanted.grants);
             all.iter().filter(is_closed).map(move |one| {
                 let name = printable(one.name());
-                format!("only administrators may use {name} now: afterwards, {grants} may, too")
+                Finding::as_told(format!(
+                    "only administrators may use {name} now: afterwards, {grants} may, too"
+                ))
             })
         }));
         uses.is_as_wanted = own.is_empty()

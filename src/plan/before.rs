@@ -20,7 +20,7 @@ pub struct Before {
     pub host: Host,
     pub remote: Remote,
     /// What could not be read, and what may go wrong.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Finding>,
     /// What was last sent to Portainer (B22).
     pub last_sent: LastSent,
     /// The same of the last adoption, if it failed, and how.

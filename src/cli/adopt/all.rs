@@ -28,6 +28,7 @@ use crate::{
     },
     compose,
     failure::Failure,
+    finding::Finding,
     inventory::{Files, Found, Inventory, PLANNED_AT_ONCE, missing},
     model::WantedAccess,
     observe::{Overview, Situation, with_hint},
@@ -193,7 +194,12 @@ impl All<'_> {
         let host = inventory.host();
         if host.records.is_none() || host.containers.is_none() {
             let unlisted = host.unlisted.as_ref().map(with_hint);
-            let unread: Vec<String> = host.warnings.iter().cloned().chain(unlisted).collect();
+            let unread: Vec<String> = host
+                .warnings
+                .iter()
+                .map(Finding::to_string)
+                .chain(unlisted)
+                .collect();
             return Err(Failure::new("cannot list every stack of this host")
                 .details(unread.join("\n"))
                 .hint("fix the errors above, then run the command again")
