@@ -28,8 +28,8 @@ use crate::{
     },
     parallel::{lock, side_by_side},
     plan::{
-        self, Before, Environment, Facts, Host, Keep, Namesake, Parsed, PathKind, Projects,
-        RecordFacts, Sent, Unread,
+        self, Before, Environment, Facts, Keep, Namesake, Parsed, PathKind, Projects, RecordFacts,
+        Sent, Unread,
     },
     portainer::{BaseUrl, PortainerReader, Repository},
     rewrite::{
@@ -468,18 +468,12 @@ impl Situation<'_> {
         before.remote.uses = uses;
         before.remote.environment = environment;
         let about = engine.and_then(|engine| engine.about().ok());
-        let listed = take(&mut before.host);
-        before.host = Host {
-            own: listed.own,
-            unread: listed.unread,
-            unlistable: listed.unlistable,
-            others: listed.others,
-            engine_version: about.and_then(|about| about.version.clone()),
-            // They are unknown, and not none.
-            containers: details.containers.filter(|_| listed.listed.is_some()),
-            listed: listed.listed,
-            ..details
-        };
+        let host = &mut before.host;
+        host.engine_version = about.and_then(|about| about.version.clone());
+        // They are unknown, and not none.
+        host.containers = details.containers.filter(|_| host.listed.is_some());
+        (host.at, host.changes, host.images) = (details.at, details.changes, details.images);
+        (host.networks, host.volumes) = (details.networks, details.volumes);
         before.remote.rights = rights;
         let is_warned_of = has_containers && !is_refused;
         if before.remote.may_be_unseen() && is_warned_of && portainer.is_some() {

@@ -1,17 +1,5 @@
 //! YAML as Compose reads it: one document as a tree of nodes, each with its byte span.
 //!
-//! ```
-//! use composefile::document::Document;
-//!
-//! let text = "a: &list [x, 'y']\nb: *list\n";
-//! let document = Document::parse(text)?;
-//! let item = document.get("b").and_then(|list| list.items().nth(1)).expect("an item");
-//! assert_eq!(item.as_str(), Some("y"));
-//! assert_eq!(&text[item.span()], "'y'");
-//! assert_eq!(item.path(), "a[1]");
-//! # Ok::<(), composefile::document::ParseError>(())
-//! ```
-//!
 //! The tree is a list in the order of the text, each collection before its members, so that memory and time are
 //! linear in the length of the text. An alias is a node that points at its target. Aliases are never expanded, so
 //! that nested aliases cost nothing. Nesting is limited to 255 block and 255 flow levels.
@@ -74,8 +62,6 @@ pub struct Position {
 pub struct ParseError {
     /// The problem, without its position.
     pub message: String,
-    /// Whether it is only that a second document starts here, which Compose reads.
-    pub is_second_document: bool,
     /// Where the parser stopped.
     pub position: Position,
 }

@@ -1,29 +1,4 @@
 //! What a Compose file means in its directory: variables, paths, env files, `extends`, the name of the project.
-//!
-//! ```
-//! use composefile::{
-//!     document::Document,
-//!     reader::{Context, EnvFiles, Reader},
-//! };
-//!
-//! let document = Document::parse("services:\n  web:\n    image: nginx:$TAG\n")?;
-//! let variables = [("TAG".to_owned(), "1.27".to_owned())];
-//! let context = Context {
-//!     stack_dir: "/srv/My Web",
-//!     file: "compose.yaml",
-//!     env_file: ".env",
-//!     home: Some("/root"),
-//!     shell: &|_| None,
-//!     project: None,
-//!     overrides: &[],
-//!     env_files: &EnvFiles::new(),
-//! };
-//! let reader = Reader::new(&document, Some("TAG=1.27\n"), &variables, &context);
-//! assert_eq!(reader.project, "myweb");
-//! assert_eq!(reader.read("nginx:$TAG").as_deref(), Ok("nginx:1.27"));
-//! assert_eq!(reader.base().host("./data"), "/srv/My Web/data");
-//! # Ok::<(), composefile::document::ParseError>(())
-//! ```
 
 use std::{
     borrow::Cow,

@@ -87,10 +87,6 @@ pub enum Holds {
     LocalPath,
     /// The path of an env file.
     EnvFile,
-    /// How to build an image.
-    Build,
-    /// The variables of a container.
-    Environment,
 }
 
 impl SchemaNode {

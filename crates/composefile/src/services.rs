@@ -2,26 +2,6 @@
 //!
 //! Every view follows aliases and merges, accepts each form that Compose accepts, and leaves out values of the wrong
 //! type. Values are as written: variables are not replaced.
-//!
-//! ```
-//! use composefile::{document::Document, services::services};
-//!
-//! let text = "
-//! services:
-//!   web:
-//!     image: nginx
-//!     env_file: [web.env]
-//!     environment: {PORT: 8080}
-//! ";
-//! let document = Document::parse(text)?;
-//! let web = services(&document)[0];
-//! assert_eq!(web.name, "web");
-//! assert_eq!(web.env_files()[0].path, "web.env");
-//! assert_eq!(web.environment()[0].value, Some("8080"));
-//! // Any other key is a node.
-//! assert_eq!(web.node.get("image").and_then(|image| image.as_str()), Some("nginx"));
-//! # Ok::<(), composefile::document::ParseError>(())
-//! ```
 
 mod mount;
 
@@ -45,10 +25,6 @@ pub struct EnvFile<'d> {
     pub path: &'d str,
     /// Whether Compose fails if the file does not exist. The default is `true`.
     pub required: bool,
-    /// `raw` if Compose takes values literally; `None` for the default format.
-    pub format: Option<&'d str>,
-    /// The node of the path.
-    pub node: Node<'d>,
 }
 
 /// A variable that `environment` sets. Without `Debug`, which could show the value.
@@ -58,8 +34,6 @@ pub struct EnvironmentEntry<'d> {
     pub name: &'d str,
     /// The value; `None` for a bare `NAME`, which takes its value from the shell or `.env`.
     pub value: Option<&'d str>,
-    /// The item of a list, or the key of a mapping.
-    pub node: Node<'d>,
 }
 
 /// The services of a file, in the order of the text.
@@ -101,13 +75,12 @@ impl<'d> Service<'d> {
                 Some((name, value)) => (name, Some(value)),
                 None => (node.as_str()?, None),
             };
-            Some(EnvironmentEntry { name, value, node })
+            Some(EnvironmentEntry { name, value })
         });
         let mapped = value.entries().into_iter().filter_map(|entry| {
             Some(EnvironmentEntry {
                 name: entry.name()?,
                 value: entry.value.as_str(),
-                node: entry.key,
             })
         });
         listed.chain(mapped).collect()
@@ -154,8 +127,6 @@ fn env_file(node: Node<'_>) -> Option<EnvFile<'_>> {
     Some(EnvFile {
         path: path.as_str()?,
         required: node.get("required").and_then(Node::as_bool).unwrap_or(true),
-        format: node.get("format").and_then(Node::as_str),
-        node: path,
     })
 }
 

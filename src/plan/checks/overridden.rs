@@ -19,13 +19,9 @@ pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
         .map(|occurrence| occurrence.name)
         .collect();
     let services = services(document).into_iter();
-    for node in services.filter_map(|service| service.node.get("environment")) {
-        let unset = node.entries().into_iter();
-        let unset = unset.filter(|entry| entry.value.is_null());
-        names.extend(unset.filter_map(|entry| entry.name()));
-        let items = node.items().filter_map(Node::as_str);
-        names.extend(items.filter(|item| !item.contains('=')));
-    }
+    let entries = services.flat_map(|service| service.environment());
+    let unset = entries.filter(|entry| entry.value.is_none());
+    names.extend(unset.map(|entry| entry.name));
     let variables = facts.sent.variables();
     names.retain(|&name| {
         let own = variables.get(name);

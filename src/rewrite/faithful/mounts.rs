@@ -29,6 +29,9 @@ pub(super) struct MountItem<'d> {
     pub(super) item: Node<'d>,
     /// The path in the container.
     pub(super) target: String,
+    /// The same, as it is written in the long syntax.
+    written: String,
+    kind: MountType,
     pub(super) mounted: Mounted,
 }
 
@@ -58,21 +61,22 @@ pub(super) fn mounts<'d>(reader: &Reader<'d, '_>, list: Node<'d>) -> Vec<MountIt
         Some(reader.read(text).ok()?.into_owned())
     };
     let mount = |item: Node<'d>| {
-        if item.is_mapping() {
-            let source = read(item.get("source")).unwrap_or_default();
+        let (kind, source, written) = if item.is_mapping() {
             let kind = read(item.get("type")).unwrap_or_default();
-            return Some(MountItem {
-                item,
-                target: clean(&read(item.get("target"))?),
-                mounted: mounted(MountType::named(&kind), &source),
-            });
-        }
-        let text = read(Some(item))?;
-        let spec = MountSpec::parse(&text)?;
+            let source = read(item.get("source")).unwrap_or_default();
+            (MountType::named(&kind), source, read(item.get("target"))?)
+        } else {
+            let text = read(Some(item))?;
+            let spec = MountSpec::parse(&text)?;
+            let source = spec.source.unwrap_or_default().to_owned();
+            (spec.kind, source, clean(spec.target))
+        };
         Some(MountItem {
             item,
-            target: clean(spec.target),
-            mounted: mounted(spec.kind, spec.source.unwrap_or_default()),
+            target: clean(&written),
+            written,
+            kind,
+            mounted: mounted(kind, &source),
         })
     };
     list.items().filter_map(mount).collect()
@@ -120,21 +124,14 @@ pub fn written_services(text: &str, env: &[Variable]) -> WrittenServices {
             .enumerate()
             .map(|(position, service)| {
                 let chain = reader.chain(*service);
-                let items = lists(&chain).into_iter().flat_map(Node::items);
-                let mounts = items.filter_map(|item| {
-                    let read = |node: Option<Node<'_>>| {
-                        Some(reader.read(node?.as_str()?).ok()?.into_owned())
+                let lists = lists(&chain).into_iter();
+                let mounts = lists.flat_map(|list| mounts(reader, list)).map(|mount| {
+                    let creates = creates_path(reader, mount.item);
+                    let written = WrittenMount {
+                        creates: creates.filter(|_| mount.kind == MountType::Bind),
+                        target: mount.written,
                     };
-                    let (is_bind, target) = if item.is_mapping() {
-                        let is_bind = read(item.get("type"))? == "bind";
-                        (is_bind, read(item.get("target"))?)
-                    } else {
-                        let text = read(Some(item))?;
-                        let spec = MountSpec::parse(&text)?;
-                        (spec.kind == MountType::Bind, clean(spec.target))
-                    };
-                    let creates = creates_path(reader, item).filter(|_| is_bind);
-                    Some((clean(&target), WrittenMount { creates, target }))
+                    (mount.target, written)
                 });
                 let ports = chain.iter().filter_map(|base| base.node.get("ports"));
                 let written = WrittenService {

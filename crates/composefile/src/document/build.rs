@@ -112,10 +112,7 @@ impl<'t> Builder<'t> {
             return Ok(());
         }
         let message = "a second YAML document starts here: only one is supported".into();
-        Err(ParseError {
-            is_second_document: true,
-            ..error(self.document.text, offset, message)
-        })
+        Err(error(self.document.text, offset, message))
     }
 
     fn push(&mut self, range: Range<usize>, shape: Shape, anchor: usize, span: Span) {
@@ -221,7 +218,6 @@ impl<'t> Builder<'t> {
 fn error(text: &str, offset: usize, message: String) -> ParseError {
     ParseError {
         message,
-        is_second_document: false,
         position: Position::of(text, offset),
     }
 }

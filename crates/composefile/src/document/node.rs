@@ -116,11 +116,6 @@ impl<'d> Node<'d> {
         self.id < node.id && node.id <= self.last_id()
     }
 
-    /// The previous node in the order of the text.
-    pub fn before(self) -> Option<Self> {
-        Some(Self::new(self.document, self.id.checked_sub(1)?))
-    }
-
     /// The number of the last node below this one.
     fn last_id(self) -> u32 {
         match self.raw().shape {

@@ -62,7 +62,7 @@ static CONTAINER: SchemaNode = SchemaNode::plain(
 .and(&[
     ("devices", &SchemaNode::list(&DEVICE)),
     ("env_file", &SchemaNode::list(&ENV_FILE).holding(Holds::EnvFile)),
-    ("environment", &SchemaNode::new(Holds::Environment)),
+    ("environment", &PLAIN),
     ("networks", &SchemaNode::each(&ENDPOINT)),
     ("volumes", &SchemaNode::list(&MOUNT).holding(Holds::Mount)),
 ]);
@@ -108,8 +108,7 @@ static BUILD: SchemaNode = SchemaNode::plain(
     "additional_contexts args cache_from cache_to context dockerfile dockerfile_inline entitlements@2.27.0 extra_hosts \
     isolation labels network no_cache no_cache_filter@5.0.0 platforms privileged provenance@2.39.0 pull sbom@2.39.0 secrets \
     shm_size ssh tags target ulimits@2.23.1",
-)
-.holding(Holds::Build);
+);
 
 static DEPLOY: SchemaNode = SchemaNode::plain(
     "endpoint_mode labels mode placement replicas resources restart_policy rollback_config update_config",

@@ -11,26 +11,23 @@ fn with_service<T>(body: &str, check: impl FnOnce(&Service<'_>) -> T) -> T {
     check(&found[0])
 }
 
-fn env_files(body: &str) -> Vec<(String, bool, Option<String>)> {
+fn env_files(body: &str) -> Vec<(String, bool)> {
     with_service(body, |service| {
         let files = service.env_files();
         files
             .iter()
-            .map(|file| (file.path.into(), file.required, file.format.map(Into::into)))
+            .map(|file| (file.path.into(), file.required))
             .collect()
     })
 }
 
 #[test]
 fn env_file_in_every_form() {
-    assert_eq!(env_files("env_file: .env"), [(".env".into(), true, None)]);
+    assert_eq!(env_files("env_file: .env"), [(".env".into(), true)]);
     assert_eq!(env_files("env_file:\n  - .env\n  - a/b.env").len(), 2);
     assert_eq!(
         env_files("env_file:\n  - path: x.env\n    required: false\n    format: raw\n  - y.env"),
-        [
-            ("x.env".into(), false, Some("raw".into())),
-            ("y.env".into(), true, None)
-        ]
+        [("x.env".into(), false), ("y.env".into(), true)]
     );
     assert_eq!(env_files("env_file:"), []);
     assert_eq!(env_files("env_file: [{required: false}]"), []);
