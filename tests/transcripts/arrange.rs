@@ -206,12 +206,10 @@ impl Step {
             ["is", "healthy"] => named.for_each(|one| one.healthy_at = Some(0)),
             ["exits", code] => named.for_each(|one| one.exit(code.parse().expect("a code"), now)),
             ["is", "a", "minute", "newer"] => named.for_each(|one| one.created += 60),
-            ["writes", path] => named.for_each(|one| {
-                one.files.insert((*path).to_owned(), b"report\n".to_vec());
-            }),
-            ["writes", path, "of", size, "MiB"] => named.for_each(|one| {
-                let size = size.parse::<usize>().expect("a size") << 20;
-                one.files.insert((*path).to_owned(), vec![b'.'; size]);
+            ["writes", path, size @ ..] => named.for_each(|one| {
+                let text = b"report\n";
+                let repeated = if size.is_empty() { 1 } else { 300_000 };
+                one.files.insert((*path).to_owned(), text.repeat(repeated));
             }),
             ["label", label, "=", value] => named.for_each(|one| {
                 let label = if label.starts_with("com.") {

@@ -190,16 +190,7 @@ impl Session {
                 let names = names.iter().copied().map(str::to_owned);
                 self.bench.access(|access| access.teams = names.collect());
             }
-            ["container", name, "belongs", "to", "teams", teams] => {
-                let control = ResourceControl {
-                    id: 500,
-                    teams: serde_json::from_str(teams).map_err(|error| error.to_string())?,
-                    ..ResourceControl::default()
-                };
-                let id = self.bench.container(name).id;
-                self.bench
-                    .access(|access| access.controls.insert(id, control));
-            }
+            ["container", name, "belongs", "to", "teams", teams] => self.belongs(name, teams)?,
             ["container", name, "has", "a", "process"] => self.start_process(name),
             // What it says of its process is in other numbers than those of this host.
             ["container", name, "has", "another", "process"] => {
@@ -273,9 +264,26 @@ impl Session {
         kept()
     }
 
+    fn belongs(&self, container: &str, teams: &str) -> Result<(), String> {
+        let control = ResourceControl {
+            id: 500,
+            teams: serde_json::from_str(teams).map_err(|error| error.to_string())?,
+            ..ResourceControl::default()
+        };
+        let id = self.container_id(container);
+        self.bench
+            .access(|access| access.controls.insert(id, control));
+        Ok(())
+    }
+
+    fn container_id(&self, name: &str) -> String {
+        self.bench
+            .world(|world| world.container(name).expect(name).id.clone())
+    }
+
     /// Starts a process of a container. Its parent stands for containerd, whose command line has the ID of the container.
     fn start_process(&mut self, name: &str) {
-        let id = self.bench.container(name).id;
+        let id = self.container_id(name);
         let mut parent = Command::new("sh")
             .args(["-c", "sleep 600 & echo $!; wait", &id])
             .stdout(Stdio::piped())
