@@ -260,11 +260,11 @@ impl Response {
             413 => {
                 "the request is too large for a proxy: raise the proxy's limit, or bypass the proxy with --base-url"
             }
-            429 => "a proxy limits the request rate: wait, then run the command again",
+            429 => "a proxy limits the request rate: wait a minute",
             502 => {
                 "a proxy got no response from Portainer: check that Portainer is running, or bypass the proxy with --base-url"
             }
-            503 => "Portainer or a proxy is not ready: wait, then run the command again",
+            503 => "Portainer or a proxy is not ready: wait until it responds",
             408 | 499 | 504 => {
                 "a proxy timed out, and Portainer may still be working: check Portainer, raise the proxy's timeout, or bypass the proxy with --base-url"
             }

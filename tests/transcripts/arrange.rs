@@ -206,6 +206,7 @@ impl Step {
             ["is", "healthy"] => named.for_each(|one| one.healthy_at = Some(0)),
             ["exits", code] => named.for_each(|one| one.exit(code.parse().expect("a code"), now)),
             ["is", "a", "minute", "newer"] => named.for_each(|one| one.created += 60),
+            // `of 2 MiB`: more than a snapshot keeps.
             ["writes", path, size @ ..] => named.for_each(|one| {
                 let text = b"report\n";
                 let repeated = if size.is_empty() { 1 } else { 300_000 };
