@@ -17,6 +17,7 @@ use crate::{
     model::{Carried, Changes},
     plan::{Facts, Fate, ServicePlan, fate_of},
     snapshot::Inspected,
+    text::first_of,
 };
 
 impl Finding {
@@ -93,9 +94,6 @@ fn if_recreated(facts: &Facts, services: &[ServicePlan], container: Inspected) -
     }
 }
 
-/// How many files of one container are named.
-const FILES_SHOWN: usize = 5;
-
 /// Names the changed files of a container's own layer that hold data, and that are lost with it. `placed` are those that
 /// Compose itself puts into it.
 pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Option<String> {
@@ -107,14 +105,4 @@ pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Opti
     files.sort_unstable();
     let files = first_of(&files, unlisted)?;
     Some(format!("files written inside the container: {files}"))
-}
-
-/// The first of these files, and the number of the others, of which some may be `unlisted`. `None` without a file.
-fn first_of<S: AsRef<str>>(files: &[S], unlisted: usize) -> Option<String> {
-    let shown: Vec<&str> = files.iter().take(FILES_SHOWN).map(AsRef::as_ref).collect();
-    let more = match files.len() - shown.len() + unlisted {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    (!files.is_empty() || unlisted > 0).then(|| format!("{}{more}", shown.join(", ")))
 }

@@ -15,11 +15,8 @@ use crate::{
     model::Changes,
     run::read_layer,
     snapshot::{Inspected, Known, Layer, Snapshot},
-    text::counted,
+    text::{counted, first_of},
 };
-
-/// How many files a message names. The snapshot lists all.
-const FILES_SHOWN: usize = 5;
 
 /// The files of a container's own layer.
 #[derive(Debug, Default)]
@@ -50,12 +47,7 @@ impl LayerFiles {
 
     /// The first names, and the number of the others.
     pub(super) fn shown(&self) -> String {
-        let shown = self.listed[..self.listed.len().min(FILES_SHOWN)].join(", ");
-        let more = self.listed.len().saturating_sub(FILES_SHOWN) + self.unlisted;
-        match more {
-            0 => shown,
-            more => format!("{shown} and {more} more"),
-        }
+        first_of(&self.listed, self.unlisted).unwrap_or_default()
     }
 }
 

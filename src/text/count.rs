@@ -33,6 +33,19 @@ pub fn listed(all: &[impl AsRef<str>]) -> String {
     format!("{} and {last}", shown.join(", "))
 }
 
+/// How many files of one container are named.
+const FILES_SHOWN: usize = 5;
+
+/// The first of these files, and the number of the others, of which some may be `unlisted`. `None` without a file.
+pub fn first_of(files: &[impl AsRef<str>], unlisted: usize) -> Option<String> {
+    let shown: Vec<&str> = files.iter().take(FILES_SHOWN).map(AsRef::as_ref).collect();
+    let more = match files.len() - shown.len() + unlisted {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!files.is_empty() || unlisted > 0).then(|| format!("{}{more}", shown.join(", ")))
+}
+
 /// `were removed`, of `was removed`.
 pub fn of_many(verb: &str) -> String {
     let (first, rest) = verb.split_once(' ').unwrap_or((verb, ""));

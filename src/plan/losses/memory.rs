@@ -5,12 +5,9 @@ use std::collections::BTreeSet;
 use crate::{
     finding::{Finding, Kind},
     model::{Changes, Container},
-    plan::{
-        Facts, Fate, ServicePlan, fate_of,
-        losses::{first_of, if_recreated},
-    },
+    plan::{Facts, Fate, ServicePlan, fate_of, losses::if_recreated},
     snapshot::Inspected,
-    text::listed,
+    text::{first_of, listed},
 };
 
 /// What is said if containers could not be looked at, for these reasons.
