@@ -9,7 +9,7 @@ use composefile::{
 };
 
 use crate::{
-    compose::{ComposeVersion, Dialect, Project, Service, dialect::Fields},
+    compose::{Project, Service, dialect::Fields},
     finding::Finding,
     model::{Container, Record, Rights, Variable, is_folder_of},
     plan::{Before, Environment, InPortainer, Keep, Projects},
@@ -133,19 +133,14 @@ impl<'a> Facts<'a> {
         !self.is_adoption && both.is_some_and(|(before, after)| before != after)
     }
 
-    /// Whether the files on disk have certainly changed since they started a container that Portainer does not have yet: what
-    /// differs is then what the user wants.
+    /// Whether what differs is what the user wants: the files on disk have changed since they started the container, which
+    /// Portainer does not have yet.
     pub fn is_edited_on_disk(&self, container: Inspected, service: &Service) -> bool {
-        let version = self.label(container, "version");
-        let version = version.and_then(ComposeVersion::parse);
-        let hash = self.label(container, "config-hash");
-        let (Some(hash), Ok(on_disk), None) = (hash, &self.projects.on_disk, &self.record) else {
-            return false;
-        };
-        let is_read = on_disk.service(&service.name).is_some();
-        let depends = service.shares() || on_disk.is_completed(&service.name);
-        let is_sure = version.is_some_and(Dialect::is_known) && is_read && !depends;
-        self.is_adoption && is_sure && !on_disk.is_of(&service.name, hash)
+        let is_first = self.is_adoption && self.record.is_none();
+        is_first
+            && self
+                .projects
+                .differs_from_disk(container, service, self.tool)
     }
 
     /// Whether the Compose file builds the image of a service.

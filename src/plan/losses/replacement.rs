@@ -43,7 +43,7 @@ pub fn losses(
         let kind = if is_edit { Kind::Edited } else { kind };
         (kind, format!("{if_recreated}{what}"))
     }));
-    let (edited, reset) = limits(facts, container, service);
+    let (edited, reset) = limits(facts, container, service, is_edited);
     let reset_to = "settings reset to those of the Compose file";
     let settings = [
         (Kind::Other, reset_to, reset),
@@ -64,11 +64,12 @@ fn limits(
     facts: &Facts,
     container: Inspected,
     service: &Service,
+    is_edited: bool,
 ) -> (Vec<&'static str>, Vec<&'static str>) {
     let mut others = facts.before.host.inspected();
     let is_private = others.any(|container| container.text("/HostConfig/IpcMode") == "private");
     let changed = limits::changed(container, service, is_private);
-    if facts.is_edited_on_disk(container, service) {
+    if is_edited {
         return (changed, Vec::new());
     }
     let deployed = facts.projects.deployed.as_ref();
