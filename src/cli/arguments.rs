@@ -582,4 +582,15 @@ mod tests {
     fn the_command_line_is_consistent() {
         command().debug_assert();
     }
+
+    #[test]
+    fn the_flags_that_a_command_ignores_are_flags() {
+        for subcommand in command().get_subcommands() {
+            let name = subcommand.get_name();
+            for id in ignored(name).iter().filter(|id| **id != "*") {
+                let flag = subcommand.get_arguments().find(|flag| flag.get_id() == id);
+                assert!(flag.is_some_and(Arg::is_hide_set), "{name} {id}");
+            }
+        }
+    }
 }
