@@ -206,11 +206,8 @@ impl Step {
             ["is", "healthy"] => named.for_each(|one| one.healthy_at = Some(0)),
             ["exits", code] => named.for_each(|one| one.exit(code.parse().expect("a code"), now)),
             ["is", "a", "minute", "newer"] => named.for_each(|one| one.created += 60),
-            // `of 2 MiB`: more than a snapshot keeps.
             ["writes", path, size @ ..] => named.for_each(|one| {
-                let text = b"report\n";
-                let repeated = if size.is_empty() { 1 } else { 300_000 };
-                one.files.insert((*path).to_owned(), text.repeat(repeated));
+                one.files.insert((*path).to_owned(), content(size));
             }),
             ["label", label, "=", value] => named.for_each(|one| {
                 let label = if label.starts_with("com.") {
@@ -269,6 +266,15 @@ fn replace(world: &mut World, name: &str) {
     world.containers.remove(&container.id);
     container.id = "f00d".repeat(16);
     world.containers.insert(container.id.clone(), container);
+}
+
+/// What a container writes to a file. More than 1 MiB is more than a snapshot keeps.
+fn content(size: &[&str]) -> Vec<u8> {
+    match size {
+        [] => b"report\n".to_vec(),
+        ["of", "2", "MiB"] => vec![b'.'; 2 << 20],
+        _ => panic!("unknown size: {}", size.join(" ")),
+    }
 }
 
 /// The files of the branch `main` of the repository.

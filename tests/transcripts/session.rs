@@ -185,7 +185,6 @@ impl Session {
                 self.bench
                     .change_with(call, move |world, git| step.apply(world, git));
             }
-            // A terminal is standard input only of a command that is answered.
             ["teams", ref names @ ..] => {
                 let names = names.iter().copied().map(str::to_owned);
                 self.bench.access(|access| access.teams = names.collect());
@@ -197,6 +196,7 @@ impl Session {
                 let own = std::process::id().into();
                 self.bench.change_container(name, |one| one.process = own);
             }
+            // A terminal is standard input only of a command that is answered.
             ["answer", ref typed @ ..] => {
                 let (before, typed) = (mem::take(&mut self.before), typed.join(" "));
                 self.answers.push(Answer { before, typed });
