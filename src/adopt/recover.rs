@@ -163,8 +163,10 @@ impl Adoption<'_, '_> {
             && is_down()
         {
             // The containers need neither Portainer nor space for another snapshot.
+            let details = Failure::details_of(error);
+            let details = details.map_or_else(String::new, |details| format!("\n{details}"));
             self.run.warn(format!(
-                "the Portainer stack could not be restored: {error:#}; restoring the containers alone"
+                "the Portainer stack could not be restored: {error:#}; restoring the containers alone{details}"
             ));
             restored = self.restore(snapshot, Scope::Containers, Cause::Failure);
         }

@@ -55,11 +55,14 @@ impl Restoration<'_, '_, '_> {
             unchecked.push("the volumes".to_owned());
         }
         unchecked.extend(self.hidden_mac_addresses());
-        let is_restored = wrong.len() == troubles;
+        let is_restored = wrong.len() == troubles && lost_files.is_empty();
         let (wrong_record, unchecked_record) = self.check_record(record).context(failed)?;
         wrong.extend(wrong_record);
+        let unanswered = self.run.unanswered();
+        let is_rest_restored =
+            wrong.is_empty() && unchecked_record.is_empty() && unanswered.is_empty();
+        let only_lost = is_rest_restored && !lost_files.is_empty();
         unchecked.extend(unchecked_record);
-        let ends_here = wrong.is_empty() && !lost_files.is_empty();
         wrong.extend(lost_files);
         if !unchecked.is_empty() {
             self.run.warn(list("not checked:", &unchecked));
@@ -76,7 +79,6 @@ impl Restoration<'_, '_, '_> {
         if let (true, RecordStep::OutOfReach(rights)) = (wrong.is_empty(), record) {
             return self.end_without_record(count + &lost, rights);
         }
-        let unanswered = self.run.unanswered();
         let again = self
             .run
             .undo_command(&self.snapshot().stack, &self.saved.id);
@@ -86,7 +88,7 @@ impl Restoration<'_, '_, '_> {
             )));
         }
         if !wrong.is_empty() {
-            return self.end_with(&wrong, (ends_here, record), &again);
+            return self.end_with(&wrong, (only_lost, record), &again);
         }
         if !unanswered.is_empty() {
             let requests = unanswered.join(" and ");
@@ -226,9 +228,9 @@ impl Restoration<'_, '_, '_> {
         let failed = !std::mem::take(&mut self.trouble).is_empty();
         let hint = if only_lost {
             self.run.is_whole()?;
-            let state = "everything else matches the snapshot".to_owned();
+            let state = "nothing else that was compared differs from the snapshot".to_owned();
             self.run.set_state(State::new(state));
-            "a snapshot keeps 1 MiB of the files in each container, so these cannot be brought back: nothing more can be restored".to_owned()
+            "the snapshot does not contain these files: nothing more can be restored".to_owned()
         } else if failed && record.deploys(self.snapshot()) {
             format!(
                 "fix the problem above and run the command again; if Portainer's deployment fails, it removes every container. To restore only the containers, run: {again} --engine-only"

@@ -50,7 +50,7 @@ pub fn lost_by_failure(facts: &Facts, services: &[ServicePlan]) -> Vec<String> {
         in_memory.extend(paths.map(|path| format!("{path} of {name}")));
         if let Some(files) = first_of(&changes.unsaved, 0) {
             lost.push(format!(
-                "if the deployment fails, files written inside {name} are lost, because a snapshot keeps 1 MiB of each container: {files}"
+                "if the deployment fails, these files written inside {name} are lost, because no snapshot would contain them: {files}"
             ));
         }
     }
