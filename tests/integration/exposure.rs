@@ -39,12 +39,15 @@ impl Listener {
         }
         thread::spawn(move || {
             for (number, client) in listener.incoming().flatten().enumerate() {
-                if number + 1 == answers {
-                    fchown(&listener, Some(USER), None).expect("root");
-                }
                 let limit = Some(Duration::from_secs(2));
                 client.set_read_timeout(limit).expect("a time limit");
-                serve(client, number < answers, &store);
+                // The program has looked at the owner before it sends, and connects again only after the answer.
+                let change_owner = || {
+                    if number + 1 == answers {
+                        fchown(&listener, Some(USER), None).expect("root");
+                    }
+                };
+                serve(client, (number < answers).then_some(change_owner), &store);
             }
         });
         Self { address, received }
@@ -56,10 +59,12 @@ impl Listener {
     }
 }
 
-fn serve(mut client: TcpStream, answers: bool, store: &Mutex<Vec<u8>>) {
+/// Answers a request after `before`, or stores everything that is sent.
+fn serve(mut client: TcpStream, before: Option<impl FnOnce()>, store: &Mutex<Vec<u8>>) {
     let mut bytes = [0; 4096];
     while let Ok(read @ 1..) = client.read(&mut bytes) {
-        if answers {
+        if let Some(before) = before {
+            before();
             let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n[]";
             client.write_all(answer).expect("written");
             return;
