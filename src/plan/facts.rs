@@ -136,7 +136,7 @@ impl<'a> Facts<'a> {
     /// Whether what differs is what the user wants: the files on disk have changed since they started the container, which
     /// Portainer does not have yet.
     pub fn is_edited_on_disk(&self, container: Inspected, service: &Service) -> bool {
-        let is_first = self.is_adoption && self.record.is_none();
+        let is_first = self.is_adoption && (self.record.is_none() || self.before.has_failed());
         is_first
             && self
                 .projects
