@@ -84,6 +84,9 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The usage error of a command for one stack or all of them.
+const NO_STACK: &str = "name a stack, or pass --all: `stacklift list` shows the stacks";
+
 /// Why a command did not succeed.
 enum Ended {
     Usage(&'static str),

@@ -12,6 +12,7 @@ pub struct Failure {
     body: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
     is_mistyped: bool,
+    is_final: bool,
 }
 
 impl Failure {
@@ -85,6 +86,18 @@ impl Failure {
     /// Whether `error` is one of what was typed.
     pub fn is_mistyped(error: &anyhow::Error) -> bool {
         Self::in_chain(error).any(|failure| failure.is_mistyped)
+    }
+
+    /// Marks an error that no command can undo, or not if `is_final` is false.
+    #[must_use]
+    pub fn final_if(mut self, is_final: bool) -> Self {
+        self.is_final = is_final;
+        self
+    }
+
+    /// Whether no command can undo what `error` says.
+    pub fn is_final(error: &anyhow::Error) -> bool {
+        Self::in_chain(error).any(|failure| failure.is_final)
     }
 
     /// The first hint in the chain of causes of `error`.

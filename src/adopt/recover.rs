@@ -386,6 +386,7 @@ impl Adoption<'_, '_> {
             .details_from(cause)
             .details(details.join("\n"))
             .hint_if_any(Failure::hint_of(second))
+            .final_if(Failure::is_final(second))
             .into()
     }
 

@@ -1,7 +1,7 @@
 //! `stacklift adopt <STACK>`: moves a running stack into Portainer.
 
 use super::{
-    Cli, Console, Ended,
+    Cli, Console, Ended, NO_STACK,
     arguments::{AdoptArguments, Output},
     confirm::consent,
     interrupt::Interrupt,
@@ -24,13 +24,18 @@ pub(super) use text::{show, up_to_date};
 
 pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
+    if arguments.stacks.iter().any(|stack| plan::is_pattern(stack)) {
+        return Err(Ended::Usage(
+            "only `plan` takes a pattern: name the stacks, or pass --all",
+        ));
+    }
     let [stack] = arguments.stacks.as_slice() else {
         if arguments.stacks.is_empty() && !arguments.all {
             let chooses = arguments.everywhere || !arguments.exclude.is_empty();
             return Err(Ended::Usage(if chooses || arguments.uninterrupted {
                 "--exclude, --everywhere and --uninterrupted require --all"
             } else {
-                "name a stack, or pass --all: `stacklift list` shows the stacks"
+                NO_STACK
             }));
         }
         if arguments.adoption.git.git.is_some() {

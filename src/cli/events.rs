@@ -43,7 +43,9 @@ pub(super) fn show_stopped(console: &Console, stopped: &Stopped) {
         console.details("Canceled.");
         console.state(state);
     }
-    show_roll_back(console, state.roll_back());
+    if !Failure::is_final(&stopped.error) {
+        show_roll_back(console, state.roll_back());
+    }
 }
 
 /// Shows how to roll back, if that is possible.

@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 
 use super::{
-    Cli, Console, Ended,
+    Cli, Console, Ended, NO_STACK,
     arguments::{ExportArguments, ExportSource, Output},
     interrupt::watch_reading,
     opened::{Surroundings, inventory, only_project},
@@ -34,6 +34,9 @@ use crate::{
 
 pub(super) fn run(arguments: &ExportArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
+    if arguments.stack.is_none() && !arguments.all {
+        return Err(Ended::Usage(NO_STACK));
+    }
     let name = arguments.stack.as_deref().map(StackName::new).transpose()?;
     watch_reading(console);
     if arguments.output == Output::Json {

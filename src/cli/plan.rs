@@ -19,13 +19,14 @@ use crate::{
 mod several;
 mod text;
 
+pub(super) use several::is_pattern;
 pub(super) use text::{show, show_without_next};
 
 pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
     watch_reading(console);
     let stack = match arguments.stacks.as_slice() {
-        [stack] if !several::is_pattern(stack) => stack,
+        [stack] if !is_pattern(stack) => stack,
         _ => return several::run(arguments, cli),
     };
     let opened = Opened::new(stack, cli)?.adopted_with(&arguments.adoption, console)?;

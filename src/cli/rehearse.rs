@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     console.line(&if is_own {
         let dir = stack_dir(stack.name(), &settings.location)?;
         format!(
-            "rehearsing a copy of the files in {}; what its images declare is guessed",
+            "rehearsing a copy of the files in {}, as if all of its services ran; what its images declare is guessed",
             dir.display()
         )
     } else {

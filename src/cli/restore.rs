@@ -132,6 +132,7 @@ fn prune(store: &Store, name: &StackName, yes: bool, console: &Console) -> Resul
         let hint = "run the command that `stacklift list` shows first: it may need a snapshot";
         return Err(Failure::new(what).hint(hint).into());
     }
+    ids_of(store)?;
     let old = store.unneeded()?;
     if old.is_empty() {
         console.note(&format!("no snapshot of {name} can be removed"));
@@ -146,6 +147,15 @@ fn prune(store: &Store, name: &StackName, yes: bool, console: &Console) -> Resul
     Ok(())
 }
 
+/// The IDs of the snapshots, the oldest first. Fails if there is none.
+fn ids_of(store: &Store) -> Result<Vec<String>> {
+    let ids = store.ids()?;
+    if ids.is_empty() {
+        store.choose(None)?;
+    }
+    Ok(ids)
+}
+
 fn list(store: &Store, name: &StackName, console: &Console) -> Result<SnapshotsReport> {
     for unanswered in store.unanswered()? {
         console.warning(&format!(
@@ -153,10 +163,7 @@ fn list(store: &Store, name: &StackName, console: &Console) -> Result<SnapshotsR
             unanswered.request.doing()
         ));
     }
-    let ids = store.ids()?;
-    if ids.is_empty() {
-        store.choose(None)?;
-    }
+    let ids = ids_of(store)?;
     // The entry of one that cannot be read says why.
     let default = store.default_id().ok().flatten();
     let entry = |id: String| {

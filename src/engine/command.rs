@@ -188,10 +188,11 @@ impl Command {
     /// What the engine says about itself.
     pub(super) fn about(&self) -> Result<About> {
         let output = self.read(&["info", "--format", "{{json .}}"])?;
-        let info: Info = serde_json::from_str(&output).with_context(|| {
-            let text = excerpt(&output);
-            format!("unexpected output of `{} info`: {text}", self.tool)
-        })?;
+        let info: Info =
+            serde_json::from_str(&output).with_context(|| match excerpt(&output).as_str() {
+                "" => format!("`{} info` printed nothing", self.tool),
+                text => format!("unexpected output of `{} info`: {text}", self.tool),
+            })?;
         info.about(None)
             .ok_or_else(|| match info.server_errors.iter().flatten().next() {
                 Some(error) => anyhow!("`{} info`: {}", self.tool, excerpt(error)),

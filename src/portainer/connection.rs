@@ -140,6 +140,10 @@ impl NoResponse {
             (ureq::Error::Timeout(_), _) => {
                 "check that Portainer is running and reachable".to_owned()
             }
+            (ureq::Error::Protocol(_), _) => {
+                "check --base-url: the port may need https://, or belong to another program"
+                    .to_owned()
+            }
             _ => "check that Portainer is running and that --base-url is its address".to_owned(),
         }
     }

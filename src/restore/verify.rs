@@ -241,6 +241,7 @@ impl Restoration<'_, '_, '_> {
         Err(Failure::new("the stack differs from the snapshot")
             .details(wrong.join("\n"))
             .hint(hint)
+            .final_if(only_lost)
             .into())
     }
 

@@ -48,7 +48,7 @@ pub(in crate::cli) struct InitArguments {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExportArguments {
     /// Name of the stack
-    #[arg(value_name = "STACK", required_unless_present = "all")]
+    #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
     /// Export every stack of the environment, each into a directory with its name
     #[arg(long, conflicts_with_all = ["stack", "from"])]

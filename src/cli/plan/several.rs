@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     Ended::verdict(code)
 }
 
-pub(super) fn is_pattern(name: &OsStr) -> bool {
+pub(in crate::cli) fn is_pattern(name: &OsStr) -> bool {
     name.as_encoded_bytes().contains(&b'*')
 }
 
