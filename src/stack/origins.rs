@@ -44,6 +44,8 @@ type Variables = Vec<(String, String)>;
 pub struct FilesRead {
     /// The paths below the stack's directory are relative to it.
     pub origins: Origins,
+    /// Each of them that exists.
+    pub all: BTreeMap<PathBuf, Arc<[u8]>>,
     /// The texts of the env files of services and of included files that exist.
     pub env_files: BTreeMap<PathBuf, Arc<[u8]>>,
     /// The variables of the project's env files; an error if one of them cannot be parsed.
@@ -72,6 +74,7 @@ impl Stack {
             seen: BTreeSet::new(),
             found: FilesRead {
                 origins: Origins::new(),
+                all: BTreeMap::new(),
                 env_files: BTreeMap::new(),
                 variables,
             },
@@ -79,6 +82,10 @@ impl Stack {
         for file in &files.compose {
             reading.file(&self.dir.join(file), &self.dir, 0)?;
         }
+        let all = reading.texts.into_iter();
+        reading.found.all = all
+            .filter_map(|(path, bytes)| Some((path, bytes?)))
+            .collect();
         Ok(reading.found)
     }
 

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use composefile::{
     document::{Document, Node},
-    path, services,
+    path,
 };
 use rehearsal::{World, seed};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -18,8 +18,8 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::{
     disk,
     failure::Failure,
-    rewrite::faithful::{compose_files, env_files_needed},
-    stack::{Location, Shell, Stack, StackName, StackText},
+    observe,
+    stack::{Location, Stack, StackName, StackText},
 };
 
 /// The home directory of the user who starts stacks in a [`World`].
@@ -47,7 +47,7 @@ pub(super) fn of_examples(at: &Location, folder: &Path) -> Result<Stage> {
 /// A copy of the user's stack, started without Portainer.
 pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
     let stack = Stack::find(name.clone(), at)?;
-    let source = stack.read()?;
+    let source = stack.read_own()?;
     let root = mirrored(folder, stack.dir().parent().unwrap_or(Path::new("/")));
     let copy = root.join(name.as_str());
     let (compose_files, mut files) = files_of(&stack, &source)?;
@@ -162,44 +162,21 @@ fn stand_in(world: &mut World, path: &Path, original: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The paths of the Compose files, and the texts of all files that Compose reads besides `.env`, by their absolute paths: also
-/// override files, env files, label files, and files of `extends` and `include`.
+/// The paths of the Compose files, and the texts of all files that Compose reads besides `.env`, by their absolute paths.
 fn files_of(
     stack: &Stack,
     source: &StackText,
 ) -> Result<(Vec<PathBuf>, BTreeMap<PathBuf, String>)> {
-    let env = source.env.as_deref();
-    let shell = Shell::of(stack, None, |_| Vec::new());
-    let context = shell.context();
-    let named = compose_files(&source.compose, env, &context);
-    let named = named.unwrap_or_else(|| vec![stack.file().to_owned()]);
-    let path_of = |name: &str| -> Result<PathBuf> {
-        let path = stack.dir().join(name);
-        Ok(path::clean(path_text(&path)?).into())
+    let absolute = |path: &Path| -> Result<PathBuf> {
+        Ok(path::clean(path_text(&stack.dir().join(path))?).into())
     };
-    let mut paths = context.overrides.to_vec();
-    let mut files = BTreeMap::from([(stack.compose_path(), source.compose.clone())]);
-    for name in &named {
-        let text = stack.read_env(name)?.unwrap_or_default();
-        paths.push(name.clone());
-        paths.extend(env_files_needed(&text, env, &context));
-        if let Ok(document) = Document::parse(&text) {
-            let services = services::services(&document);
-            let extended = services.iter().filter_map(services::Service::extends_file);
-            let included = services::includes(&document);
-            paths.extend(extended.chain(included).map(str::to_owned));
-        }
-    }
-    for name in paths {
-        if let Some(text) = stack.read_env(&name)? {
-            files.insert(path_of(&name)?, text);
-        }
-    }
-    let found = named
-        .iter()
-        .map(|name| path_of(name))
-        .collect::<Result<_>>()?;
-    Ok((found, files))
+    let files = observe::files(stack, source);
+    let found = files.compose.iter().map(|file| absolute(Path::new(file)));
+    let read = stack.read_files(&files)?.all.into_iter();
+    let texts =
+        read.filter_map(|(path, bytes)| Some((path, String::from_utf8(bytes.to_vec()).ok()?)));
+    let texts = texts.map(|(path, text)| Ok((absolute(&path)?, text)));
+    Ok((found.collect::<Result<_>>()?, texts.collect::<Result<_>>()?))
 }
 
 /// The absolute `path` below `folder`, so that `..` in it leads to the copies of the same files.
