@@ -78,6 +78,8 @@ pub enum Kind {
     Inconsistent,
     /// A bug in this program.
     Internal,
+    /// It runs Portainer, or leads to it: it is never adopted (C05, B04).
+    Management,
     /// The files that a container has written.
     Files,
     /// The files that a container has in memory (B36).

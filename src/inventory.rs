@@ -15,8 +15,8 @@ use serde::Deserialize;
 use crate::{
     adopt, compose,
     engine::EngineReader,
-    finding::Finding,
-    model::{Container, Record, compose_label},
+    finding::{Finding, Kind},
+    model::{Container, Record, WantedAccess, compose_label},
     observe::{Overview, Situation, interrupted, with_hint},
     parallel::{caught, in_parallel_of},
     plan::{AdoptFlags, Plan, Readiness, runs_portainer, unusable},
@@ -40,7 +40,7 @@ pub use planned::{Ways, plan};
 use state::{Listed, StateFacts, state};
 
 /// How many stacks are planned at the same time. Each plan runs the Compose program several times.
-pub const PLANNED_AT_ONCE: usize = 4;
+const PLANNED_AT_ONCE: usize = 4;
 
 /// What is read for all stacks. Nothing here can write.
 #[derive(Clone, Copy)]
@@ -53,6 +53,12 @@ pub struct Inventory<'a> {
     pub compose: &'a compose::Installation,
     /// The state directory: snapshots tell where a stack was started.
     pub state: Option<&'a Path>,
+    /// The flags of the adoptions that are planned.
+    pub flags: AdoptFlags,
+    /// The access rights that these adoptions set.
+    pub access: Option<&'a WantedAccess>,
+    /// The flags of the commands that are printed.
+    pub typed: &'a RestoreCommand,
 }
 
 impl<'a> Inventory<'a> {
@@ -79,38 +85,22 @@ impl<'a> Inventory<'a> {
             tool: &self.location.tool,
             compose: self.compose,
             state: self.state,
-            access: None,
+            access: self.access,
             git: None,
         }
     }
 
-    /// Lists every stack. `unasked` is why Portainer is not asked; `command` has the flags of the commands that are printed;
-    /// `progress` is told how many stacks of all are planned.
+    /// Lists every stack. `unasked` is why Portainer is not asked.
     pub fn list(
         &self,
         unasked: Option<&anyhow::Error>,
-        command: &RestoreCommand,
         progress: impl Fn(usize, usize) + Sync,
     ) -> Result<ListReport> {
         let root =
             std::path::absolute(&self.location.root).context("failed to resolve --stacks-root")?;
         let host = self.host();
-        let found = self.find(&host)?;
-        let done = AtomicUsize::new(0);
-        let stacks = in_parallel_of(PLANNED_AT_ONCE, &found, |stack| {
-            let planned = caught(|| (self.interrupted(stack), self.plan(stack, &host)));
-            let (interrupted, adopt) =
-                planned.unwrap_or_else(|panic| (None, Plan::failed(&panic.into())));
-            let entry = self.entry(stack, &host, interrupted.as_ref(), adopt, command);
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, found.len());
-            entry
-        });
+        let rows = self.rows(&host, &self.find(&host)?, |_, _| None::<()>, progress);
         let asked = self.portainer.filter(|_| host.records.is_some());
-        let mut warnings = missing(&host, unasked);
-        if let Some((_, id)) = asked.filter(|_| host.environment.is_unusable()) {
-            let why = unusable(&host.environment, id);
-            warnings.extend(why.map(|why| format!("{}: {}", why.message, why.advice())));
-        }
         Ok(ListReport {
             version: VERSION,
             stacks_root: root.display().to_string(),
@@ -120,19 +110,46 @@ impl<'a> Inventory<'a> {
                 environment,
             }),
             containers_known: host.containers.is_some(),
-            stacks,
-            warnings,
+            stacks: rows.into_iter().map(|(_, entry)| entry).collect(),
+            warnings: self.missing(&host, unasked),
+        })
+    }
+
+    /// What is known of each of these stacks. One for which `leaves` gives a reason is not planned. `progress` is told how many
+    /// stacks of all are done.
+    pub fn rows<L: Send>(
+        &self,
+        host: &Overview,
+        found: &[Found],
+        leaves: impl Fn(&Found, Option<&Unfinished>) -> Option<L> + Sync,
+        progress: impl Fn(usize, usize) + Sync,
+    ) -> Vec<(Option<L>, ListEntry)> {
+        let done = AtomicUsize::new(0);
+        in_parallel_of(PLANNED_AT_ONCE, found, |stack| {
+            let planned = caught(|| {
+                let interrupted = self.interrupted(stack);
+                let left = leaves(stack, interrupted.as_ref());
+                let adopt = match left {
+                    Some(_) => Plan::default(),
+                    None => self.plan(stack, host),
+                };
+                (left, interrupted, adopt)
+            });
+            let (left, interrupted, adopt) =
+                planned.unwrap_or_else(|panic| (None, None, Plan::failed(&panic.into())));
+            let entry = self.entry(stack, host, interrupted.as_ref(), adopt);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, found.len());
+            (left, entry)
         })
     }
 
     /// What is known of a stack with this unfinished run. `adopt` is what an adoption would do.
-    pub fn entry(
+    fn entry(
         &self,
         found: &Found,
         host: &Overview,
         interrupted: Option<&Unfinished>,
         adopt: Plan,
-        command: &RestoreCommand,
     ) -> ListEntry {
         let containers = found.containers.as_ref();
         let containers =
@@ -141,7 +158,7 @@ impl<'a> Inventory<'a> {
             state: self.state(found, host, containers.as_ref(), interrupted, &adopt),
             stack: StackReport {
                 interrupted_run: interrupted
-                    .map(|run| interrupted_run(run, (&found.name, found.record), command)),
+                    .map(|run| interrupted_run(run, (&found.name, found.record), self.typed)),
                 name: found.name.clone(),
                 dir: found.dir().map(str::to_owned),
                 file: match &found.files {
@@ -155,13 +172,13 @@ impl<'a> Inventory<'a> {
             adopt,
             next_command: None,
         };
-        entry.next_command = self.next(found, &entry, command);
+        entry.next_command = self.next(found, &entry);
         entry
     }
 
     /// The command to run next for a stack.
-    fn next(&self, found: &Found, entry: &ListEntry, command: &RestoreCommand) -> Option<String> {
-        let name = entry.stack.name.as_str();
+    fn next(&self, found: &Found, entry: &ListEntry) -> Option<String> {
+        let (name, command) = (entry.stack.name.as_str(), self.typed);
         let way = &entry.adopt;
         match &entry.stack.interrupted_run {
             Some(InterruptedRun::InProgress) => return None,
@@ -252,7 +269,7 @@ impl<'a> Inventory<'a> {
     }
 
     /// The run on a stack that was interrupted or is in progress, if its containers are known.
-    pub fn interrupted(&self, found: &Found) -> Option<Unfinished> {
+    fn interrupted(&self, found: &Found) -> Option<Unfinished> {
         let containers = found.containers.as_ref()?.iter().copied();
         let place = Place::new(self.state?, &found.name);
         interrupted(&place, self.engine, containers, &self.location.tool)
@@ -280,12 +297,12 @@ impl<'a> Inventory<'a> {
             return plan;
         }
         let situation = self.situation(stack);
-        let prepared = adopt::Prepared::new(&situation, AdoptFlags::default());
+        let prepared = adopt::Prepared::new(&situation, self.flags);
         prepared.map_or_else(|error| Plan::failed(&error), |prepared| prepared.plan)
     }
 
     /// What could not be read, in a few words. The warnings of a list say why.
-    fn unread(&self, host: &Overview) -> Option<String> {
+    pub fn unread(&self, host: &Overview) -> Option<String> {
         match self.portainer {
             _ if host.containers.is_none() => Some("Docker was not read".to_owned()),
             _ if host.records.is_none() => Some("Portainer was not read".to_owned()),
@@ -296,17 +313,59 @@ impl<'a> Inventory<'a> {
         }
     }
 
+    /// What could not be read of a host, and what a list lacks because of that. `unasked` is why Portainer was not asked.
+    pub fn missing(&self, host: &Overview, unasked: Option<&anyhow::Error>) -> Vec<String> {
+        let mut missing: Vec<String> = host.warnings.iter().map(Finding::to_string).collect();
+        match &host.records {
+            None => {
+                let only = "the list shows only this host";
+                missing.extend(host.unlisted.as_ref().or(unasked).map(|error| {
+                    if is_rejected_key(error) {
+                        let then = other_key();
+                        format!("Portainer rejected the API key (401): {only}; {then}")
+                    } else {
+                        format!("{}; {only}", with_hint(error))
+                    }
+                }));
+            }
+            Some(records) => {
+                let unclear = records
+                    .iter()
+                    .filter_map(|record| record.record.as_ref().err());
+                missing.extend(unclear.cloned());
+                if !host.rights.see_every_stack() {
+                    missing.push(host.rights.to_string());
+                }
+            }
+        }
+        if host.containers.is_none() {
+            missing.push(
+                "the containers are unknown: projects without a directory in the stacks root are missing"
+                    .to_owned(),
+            );
+        }
+        if let Some((_, id)) = self.portainer
+            && host.records.is_some()
+            && host.environment.is_unusable()
+            && let Some(why) = unusable(&host.environment, id)
+        {
+            missing.push(format!("{}: {}", why.message, why.advice()));
+        }
+        missing
+    }
+
     /// Why a stack is never adopted (C05, B04).
     pub fn refusal(&self, found: &Found) -> Option<Finding> {
         if let Files::Stack(stack) = &found.files
             && let Err(error) = stack.name().refuse_management_plane()
         {
-            return Some(Finding::of_error(&error).short("manage it by hand"));
+            let refusal = Finding::of_error(&error).short("manage it by hand");
+            return Some(refusal.of_kind(Kind::Management));
         }
         let port = self.base_url.is_this_host().then(|| self.base_url.port());
         let found = runs_portainer(&found.listed(), port)?;
         let refusal = Finding::new(found.message, "manage this stack by hand");
-        Some(refusal.short("runs Portainer"))
+        Some(refusal.short("runs Portainer").of_kind(Kind::Management))
     }
 }
 
@@ -335,40 +394,6 @@ fn interrupted_run(
         Interrupted::NotDeployed => InterruptedRun::NotDeployed(restore()),
         Interrupted::RunAgain => InterruptedRun::RunAgain,
     }
-}
-
-/// What could not be read of a host, and what a list lacks because of that. `unasked` is why Portainer was not asked.
-pub fn missing(host: &Overview, unasked: Option<&anyhow::Error>) -> Vec<String> {
-    let mut missing: Vec<String> = host.warnings.iter().map(Finding::to_string).collect();
-    match &host.records {
-        None => {
-            let only = "the list shows only this host";
-            missing.extend(host.unlisted.as_ref().or(unasked).map(|error| {
-                if is_rejected_key(error) {
-                    let then = other_key();
-                    format!("Portainer rejected the API key (401): {only}; {then}")
-                } else {
-                    format!("{}; {only}", with_hint(error))
-                }
-            }));
-        }
-        Some(records) => {
-            let unclear = records
-                .iter()
-                .filter_map(|record| record.record.as_ref().err());
-            missing.extend(unclear.cloned());
-            if !host.rights.see_every_stack() {
-                missing.push(host.rights.to_string());
-            }
-        }
-    }
-    if host.containers.is_none() {
-        missing.push(
-            "the containers are unknown: projects without a directory in the stacks root are missing"
-                .to_owned(),
-        );
-    }
-    missing
 }
 
 /// The directory of a stack whose files are lost: in which its containers were started by hand, or those of an earlier time. For

@@ -42,7 +42,7 @@ pub struct PortainerReport {
 }
 
 /// The containers of a stack.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Containers {
     pub all: usize,
     pub running: usize,
@@ -65,7 +65,7 @@ impl Containers {
 }
 
 /// A Portainer stack.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct PortainerStack {
     pub id: String,
     /// `active`, `inactive`, `still deploying` or `in error`.
@@ -88,7 +88,7 @@ impl PortainerStack {
 }
 
 /// A stack.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct StackReport {
     pub name: String,
     /// The stack's directory, absolute; null if there is none with a Compose file.

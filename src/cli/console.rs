@@ -31,7 +31,7 @@ use crate::{
     model::Container,
     parallel::lock,
     run::State,
-    text::{Mask, needs_escaping, printable, without_error_numbers},
+    text::{Mask, counted, needs_escaping, printable, without_error_numbers},
     trace::Trace,
 };
 
@@ -355,9 +355,16 @@ impl Console {
     }
 
     /// Changes what the spinner says, if there is one.
-    pub(super) fn still_waiting(&self, what: &str) {
+    fn still_waiting(&self, what: &str) {
         if let Some(spinner) = &*lock(&self.spinner) {
             spinner.say(&printable(what));
+        }
+    }
+
+    /// Says how many of all stacks are planned.
+    pub(super) fn planning(&self) -> impl Fn(usize, usize) + Sync {
+        |done, all| {
+            self.still_waiting(&format!("planned {done} of {}", counted(all, "stack")));
         }
     }
 

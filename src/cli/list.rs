@@ -1,7 +1,6 @@
 //! `stacklift list`: every stack of the host, its state, and whether it can be adopted. Reads only.
 
 use super::{Cli, Ended, arguments::Output, interrupt::watch_reading, opened::Surroundings};
-use crate::text::counted;
 
 pub(super) mod text;
 
@@ -11,11 +10,8 @@ pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
     let surroundings = Surroundings::new(cli)?;
     surroundings.compose.compose()?;
     console.waiting("reading Portainer and Docker");
-    let typed = &surroundings.settings.typed;
     let unasked = surroundings.portainer.as_ref().err();
-    let list = surroundings.inventory().list(unasked, typed, |done, all| {
-        console.still_waiting(&format!("planned {done} of {}", counted(all, "stack")));
-    });
+    let list = surroundings.inventory().list(unasked, console.planning());
     console.done();
     let list = list?;
     console.result(output, &list, text::show)?;

@@ -19,6 +19,7 @@ use crate::{
     inventory::{Inventory, earlier, lost_dir},
     model::{Grant, Record, WantedAccess},
     observe::{Environments, Situation},
+    plan::AdoptFlags,
     portainer::{Portainer, PortainerReader, Repository},
     run::{Peers, Setup, Stopped},
     stack::{Location, Stack, StackName, export_words, is_same, stack_dir},
@@ -75,6 +76,9 @@ pub(super) fn inventory<'a>(
         location: &settings.location,
         compose,
         state: settings.state.as_deref(),
+        flags: AdoptFlags::default(),
+        access: None,
+        typed: &settings.typed,
     }
 }
 

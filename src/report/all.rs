@@ -27,7 +27,7 @@ pub struct AllReport {
 }
 
 /// A stack.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct AllEntry {
     /// As it was, and was planned, before the first stack was adopted.
     #[serde(flatten)]
@@ -71,20 +71,14 @@ pub enum StackResult {
 }
 
 impl AllEntry {
+    pub fn name(&self) -> &str {
+        &self.before.stack.name
+    }
+
     /// Whether its plan says why it is not adopted.
     pub fn is_left(&self) -> bool {
         use StackResult as R;
         matches!(self.result, R::Blocked | R::Edited | R::Refused | R::NoFile)
-    }
-}
-
-impl StackResult {
-    /// Whether the stack could be in Portainer and is not.
-    pub fn is_missing(self) -> bool {
-        matches!(
-            self,
-            Self::Planned | Self::Blocked | Self::Unfinished | Self::Failed | Self::Interrupted
-        )
     }
 }
 
@@ -93,6 +87,16 @@ impl AllReport {
     pub fn to_adopt(&self) -> impl Iterator<Item = &AllEntry> {
         let stacks = self.stacks.iter();
         stacks.filter(|stack| stack.result == StackResult::Planned)
+    }
+
+    /// Whether a stack that was named, or that could be in Portainer, is not.
+    pub fn has_failed(&self, all: bool) -> bool {
+        use StackResult as R;
+        let is_missing = |one: &AllEntry| match one.result {
+            R::Planned | R::Blocked | R::Unfinished | R::Failed | R::Interrupted => true,
+            _ => !all && one.is_left(),
+        };
+        self.stacks.iter().any(is_missing)
     }
 
     /// That of a plan, for all stacks together: 1 if one is blocked, 3 if one loses something.

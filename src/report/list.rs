@@ -26,7 +26,7 @@ pub struct ListReport {
 }
 
 /// A stack, and its plan.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct ListEntry {
     #[serde(flatten)]
     pub stack: StackReport,

@@ -4,18 +4,15 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    path::PathBuf,
+    sync::{Arc, Mutex},
 };
 
 use anyhow::{Result, anyhow};
 
 use super::adopt;
 use crate::{
-    adopt::{Prepared, tell},
+    adopt::tell,
     cli::{
         Cli, Console, Ended,
         arguments::{AdoptArguments, Output},
@@ -24,21 +21,19 @@ use crate::{
         interrupt::Interrupt,
         opened::{Opened, inventory, settings_and_peers},
         peers,
-        settings::{Settings, state_folder},
+        settings::Settings,
     },
     compose,
     failure::Failure,
-    finding::Finding,
-    inventory::{Files, Found, Inventory, PLANNED_AT_ONCE, missing},
+    finding::Kind,
+    inventory::{Files, Found, Inventory},
     model::WantedAccess,
-    observe::{Overview, Situation, with_hint},
-    parallel::{caught, in_parallel_of, lock},
-    plan::{Plan, Readiness},
-    report::{AdoptReport, AllEntry, AllReport, Outcome, StackResult, VERSION},
+    parallel::lock,
+    plan::Readiness,
+    report::{AdoptReport, AllEntry, AllReport, ListEntry, Outcome, StackResult, VERSION},
     run::{Peers, State, Stopped},
-    snapshot::{Interrupted, Place, Unfinished},
-    stack::{Stack, StackName},
-    text::counted,
+    snapshot::{Interrupted, Unfinished},
+    stack::{Stack, StackName, is_same},
 };
 
 mod text;
@@ -50,76 +45,61 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
             "--all and several stacks cannot be used with --dir or --file",
         ));
     }
-    let name = |name: &OsString| StackName::new(name);
-    let names: Vec<StackName> = arguments.stacks.iter().map(name).collect::<Result<_>>()?;
-    if arguments.output == Output::Json && !arguments.dry_run {
+    let names = arguments.stacks.iter().map(|name| StackName::new(name));
+    let names = names.collect::<Result<Vec<_>>>()?;
+    let is_json = arguments.output == Output::Json;
+    if is_json && !arguments.dry_run {
         console.steps_to_stderr();
     }
-    let report = Arc::new(Mutex::new(AllReport {
-        version: VERSION,
-        dry_run: arguments.dry_run,
-        ..AllReport::default()
-    }));
+    let report = Arc::new(Mutex::new(AllReport::default()));
     let interrupt = watch(&report, arguments.output, cli);
     let (mut settings, peers) = settings_and_peers(common, &names, console)?;
     let endpoint =
         peers::environment(&mut settings, peers.readers(), console).map_err(Stopped::untouched)?;
-    let access = peers
-        .readers()
-        .0
-        .wanted_access(&arguments.adoption.access.grants);
-    let access = access.map_err(Stopped::untouched)?;
+    let grants = &arguments.adoption.access.grants;
+    let access = peers.readers().0.wanted_access(grants);
     let all = All {
-        access,
+        access: access.map_err(Stopped::untouched)?,
         arguments,
-        names: names.iter().map(StackName::as_str).collect(),
+        names,
         peers,
         endpoint,
         settings,
         console,
     };
-    console.waiting("reading Portainer and Docker");
-    let planned = all.plan(&report);
-    console.done();
-    let planned = planned.map_err(Stopped::untouched)?;
-    if arguments.output == Output::Text || !arguments.dry_run {
-        text::show_plan(&lock(&report), arguments, console);
-    }
-    for warning in &lock(&report).warnings {
-        console.warning(warning);
-    }
-    if arguments.dry_run {
+    let planned = all.plan().map_err(Stopped::untouched)?;
+    *lock(&report) = planned;
+    {
         let report = lock(&report);
-        if arguments.output == Output::Json {
-            console.json(&*report)?;
+        if !is_json || !arguments.dry_run {
+            text::show_plan(&report, arguments, console);
         }
-        let code = arguments.exit_code.then(|| report.exit_code());
-        return Ended::verdict(code.unwrap_or_default());
+        for warning in &report.warnings {
+            console.warning(warning);
+        }
+        if arguments.dry_run {
+            if is_json {
+                console.json(&*report)?;
+            }
+            let code = arguments.exit_code.then(|| report.exit_code());
+            return Ended::verdict(code.unwrap_or_default());
+        }
     }
     // An interrupt shows the report: it is not held while the user thinks.
-    if let Err(error) = all.ask(&planned) {
+    let question = all.question(&lock(&report));
+    if let Err(error) = all.ask(question) {
         let mut report = lock(&report);
         report.error = Some(format!("{error:#}"));
-        if arguments.output == Output::Json {
+        if is_json {
             console.json(&*report)?;
         }
         return Err(Stopped::untouched(error).into());
     }
-    all.adopt(&planned, &report, &interrupt);
+    all.adopt(&report, &interrupt);
     let report = lock(&report);
     console.result(arguments.output, &*report, text::show_end)?;
-    let mut is_missing = report.stacks.iter().any(|stack| stack.result.is_missing());
-    if arguments.all {
-        text::show_left_out(&report, &all.settings.typed, console);
-    }
-    text::show_untried(&report, console);
-    let left = report.stacks.iter().filter(|stack| stack.is_left());
-    for one in left.filter(|_| !arguments.all) {
-        let words = ["plan", one.before.stack.name.as_str()];
-        text::show_left(one, all.settings.typed.with(&words), console);
-        is_missing = true;
-    }
-    Ended::verdict(is_missing.into())
+    text::show_rest(&report, arguments.all, &all.settings.typed, console);
+    Ended::verdict(report.has_failed(arguments.all).into())
 }
 
 /// An interrupt shows the state of the stack that is being adopted, and what became of the others.
@@ -163,7 +143,7 @@ fn watch(
 struct All<'a> {
     arguments: &'a AdoptArguments,
     /// The stacks that were named; empty with `--all`.
-    names: Vec<&'a str>,
+    names: Vec<StackName>,
     peers: Arc<Peers>,
     /// See [`Opened::access`].
     access: Option<WantedAccess>,
@@ -173,241 +153,208 @@ struct All<'a> {
     console: &'a Arc<Console>,
 }
 
-/// A stack that is to be adopted, and its plan. `None` if it is restored first: it is planned again then.
-struct Planned {
-    name: StackName,
-    /// Its directory, if `--dir` has to name it.
-    dir: Option<PathBuf>,
-    plan: Option<Plan>,
-}
-
 impl All<'_> {
-    /// Plans the stacks. Returns the plans of those that are to be adopted, at their places in the report.
-    fn plan(&self, report: &Mutex<AllReport>) -> Result<Vec<Option<Planned>>> {
+    /// Plans the stacks as `list` does, with the flags of this run.
+    fn plan(&self) -> Result<AllReport> {
+        let (arguments, console) = (self.arguments, self.console);
         let (portainer, engine) = self.peers.readers();
         engine.refuse_podman()?;
-        let compose =
-            compose::Installation::new(&self.settings.location.tool, self.console.trace());
+        let compose = compose::Installation::new(&self.settings.location.tool, console.trace());
         compose.compose()?;
-        let portainer = Some((portainer, self.endpoint));
-        let inventory = inventory(&self.settings, portainer, engine, &compose);
+        let inventory = Inventory {
+            flags: arguments.adoption.flags,
+            access: self.access.as_ref(),
+            ..inventory(
+                &self.settings,
+                Some((portainer, self.endpoint)),
+                engine,
+                &compose,
+            )
+        };
+        console.waiting("reading Portainer and Docker");
         let host = inventory.host();
-        if host.records.is_none() || host.containers.is_none() {
-            let unlisted = host.unlisted.as_ref().map(with_hint);
-            let unread: Vec<String> = host
-                .warnings
-                .iter()
-                .map(Finding::to_string)
-                .chain(unlisted)
-                .collect();
+        let warnings = inventory.missing(&host, None);
+        if inventory.unread(&host).is_some() {
             return Err(Failure::new("cannot list every stack of this host")
-                .details(unread.join("\n"))
+                .lines(&warnings)
                 .hint("fix the errors above, then run the command again")
                 .into());
         }
         let mut found = inventory.find(&host)?;
         self.require(&found)?;
-        if !self.arguments.all {
-            found.retain(|stack| self.is_wanted(stack));
-            found.sort_by_key(|stack| self.names.iter().position(|name| *name == stack.name));
+        if !arguments.all {
+            let names = self.names.iter().map(StackName::as_str);
+            let place = |stack: &Found| names.clone().position(|name| name == stack.name);
+            found.retain(|stack| place(stack).is_some());
+            found.sort_by_key(place);
         }
-        let done = AtomicUsize::new(0);
-        let all = counted(found.len(), "stack");
-        let stacks = in_parallel_of(PLANNED_AT_ONCE, &found, |stack| {
-            let planned = self.plan_one(stack, &host, &inventory);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            self.console
-                .still_waiting(&format!("planned {done} of {all}"));
-            planned
-        });
-        let (stacks, plans) = stacks.into_iter().unzip();
-        let mut report = lock(report);
-        report.environment = self.endpoint;
-        report.undo = Some(self.settings.typed.with(&["restore", "STACK"]));
-        report.stacks = stacks;
-        report.warnings = missing(&host, None);
-        Ok(plans)
+        let leaves = |stack: &Found, interrupted: Option<&Unfinished>| {
+            self.unplanned(stack, interrupted, &inventory)
+        };
+        let rows = inventory.rows(&host, &found, leaves, console.planning());
+        console.done();
+        let entry = |(left, before): (Option<StackResult>, ListEntry)| AllEntry {
+            result: left.unwrap_or_else(|| self.result(&before)),
+            restored_first: left == Some(StackResult::Planned),
+            before,
+            report: None,
+        };
+        Ok(AllReport {
+            version: VERSION,
+            dry_run: arguments.dry_run,
+            environment: self.endpoint,
+            undo: Some(self.settings.typed.with(&["restore", "STACK"])),
+            stacks: rows.into_iter().map(entry).collect(),
+            warnings,
+            error: None,
+        })
     }
 
     /// Fails if a name is that of no stack.
     fn require(&self, found: &[Found]) -> Result<()> {
-        let excluded = self.arguments.exclude.iter();
-        let names = self.names.iter().copied().map(OsStr::new);
-        for name in excluded.map(OsString::as_os_str).chain(names) {
-            if !found.iter().any(|stack| OsStr::new(&stack.name) == name) {
-                let name = StackName::new(name)?;
-                let what = format!("there is no stack named {name} in `stacklift list`");
-                return Err(if self.arguments.all {
-                    let hint = "correct its name in --exclude";
-                    Failure::new(what).hint(hint).into()
-                } else {
-                    // The error of `adopt <STACK>`.
-                    Stack::find_like_compose(name, &self.settings.location)?;
-                    anyhow!(what)
-                });
-            }
+        let excluded = self.arguments.exclude.iter().map(OsString::as_os_str);
+        let names = self.names.iter().map(|name| OsStr::new(name.as_str()));
+        let mut unknown = excluded
+            .chain(names)
+            .filter(|name| !found.iter().any(|stack| OsStr::new(&stack.name) == *name));
+        let Some(name) = unknown.next() else {
+            return Ok(());
+        };
+        let name = StackName::new(name)?;
+        let what = format!("there is no stack named {name} in `stacklift list`");
+        if self.arguments.all {
+            let hint = "correct its name in --exclude";
+            return Err(Failure::new(what).hint(hint).into());
         }
-        Ok(())
+        // The error of `adopt <STACK>`.
+        Stack::find_like_compose(name, &self.settings.location)?;
+        Err(anyhow!(what))
     }
 
-    /// Whether a stack is named, or is one that `--all` takes.
-    fn is_wanted(&self, found: &Found) -> bool {
-        let arguments = self.arguments;
-        if !arguments.all {
-            return self.names.contains(&found.name.as_str());
-        }
-        let mut excluded = arguments.exclude.iter();
-        !excluded.any(|name| name == OsStr::new(&found.name))
-            && (arguments.everywhere || !found.is_outside(&self.settings.location.root))
-    }
-
-    fn plan_one(
+    /// What becomes of a stack that is not planned now.
+    fn unplanned(
         &self,
         found: &Found,
-        host: &Overview,
-        inventory: &Inventory,
-    ) -> (AllEntry, Option<Planned>) {
-        let failed = |error: &anyhow::Error| (StackResult::Blocked, Plan::failed(error), None);
-        let unplanned = |result, readiness| (result, Plan::unplanned(readiness), None);
-        let interrupted = inventory.interrupted(found);
-        let is_broken = interrupted.as_ref().is_some_and(|run| {
-            use Interrupted::{InProgress, RestoreAgain};
-            run.is_incomplete() || [InProgress, RestoreAgain].contains(&run.left)
-        });
-        let (result, adopt, planned) = match (inventory.refusal(found), &found.files) {
-            _ if !self.is_wanted(found) => unplanned(StackResult::LeftOut, Readiness::Unknown),
-            (Some(blocker), _) => (StackResult::Refused, Plan::blocked(blocker), None),
-            (None, Files::Stack(_)) if is_broken && self.arguments.all => {
-                unplanned(StackResult::Unfinished, Readiness::Unknown)
-            }
-            (None, Files::Stack(stack)) => {
-                let situation = Situation {
-                    access: self.access.as_ref(),
-                    ..inventory.situation(stack)
-                };
-                let prepared = caught(|| self.prepare(found, &situation, interrupted.as_ref()));
-                let prepared = prepared.unwrap_or_else(|panic| Err(panic.into()));
-                prepared.unwrap_or_else(|error| failed(&error))
-            }
-            (None, Files::Unusable(_, error)) => failed(error),
-            (None, Files::None) => unplanned(StackResult::NoFile, Readiness::NoFile),
-        };
-        let (interrupted, typed) = (interrupted.as_ref(), &self.settings.typed);
-        let entry = AllEntry {
-            before: inventory.entry(found, host, interrupted, adopt, typed),
-            result,
-            restored_first: planned.as_ref().is_some_and(|one| one.plan.is_none()),
-            report: None,
-        };
-        (entry, planned)
-    }
-
-    /// The plan of `adopt <STACK>`.
-    fn prepare(
-        &self,
-        found: &Found,
-        situation: &Situation,
         interrupted: Option<&Unfinished>,
-    ) -> Result<(StackResult, Plan, Option<Planned>)> {
-        let (name, at) = (situation.stack.name().clone(), &self.settings.location);
-        let dir = found.needs_dir(at).then(|| situation.stack.dir());
-        let dir = dir.map(Path::to_owned).or_else(|| at.dir.clone());
-        if interrupted.is_some_and(Unfinished::is_incomplete) {
-            let plan = None;
-            let planned = Planned { name, dir, plan };
-            return Ok((StackResult::Planned, Plan::default(), Some(planned)));
+        inventory: &Inventory,
+    ) -> Option<StackResult> {
+        use Interrupted::{InProgress, RestoreAgain};
+        let arguments = self.arguments;
+        if arguments.all {
+            let mut excluded = arguments.exclude.iter();
+            if excluded.any(|name| name == OsStr::new(&found.name))
+                || (!arguments.everywhere && found.is_outside(&self.settings.location.root))
+            {
+                return Some(StackResult::LeftOut);
+            }
         }
-        let plan = Prepared::new(situation, self.arguments.adoption.flags)?.plan;
-        // An adoption waits for an earlier request without a known end (B11), and checks what an earlier run left, also if
-        // nothing else is to do.
-        let waits =
-            interrupted.is_some() || Place::new(&state_folder()?, name.as_str()).has_unanswered();
-        let result = match plan.readiness {
-            Readiness::NothingToDo if !waits => StackResult::NothingToDo,
+        let interrupted = interrupted?;
+        if !matches!(found.files, Files::Stack(_)) || inventory.refusal(found).is_some() {
+            return None;
+        }
+        let is_incomplete = interrupted.is_incomplete();
+        if !arguments.all {
+            return is_incomplete.then_some(StackResult::Planned);
+        }
+        let is_broken = is_incomplete || [InProgress, RestoreAgain].contains(&interrupted.left);
+        is_broken.then_some(StackResult::Unfinished)
+    }
+
+    /// What becomes of a stack that is planned.
+    fn result(&self, stack: &ListEntry) -> StackResult {
+        let (arguments, plan) = (self.arguments, &stack.adopt);
+        let mut blockers = plan.blockers.iter();
+        match plan.readiness {
+            _ if blockers.any(|blocker| blocker.kind == Kind::Management) => StackResult::Refused,
+            Readiness::NoFile => StackResult::NoFile,
             Readiness::Edited => StackResult::Edited,
-            Readiness::Blocked => StackResult::Blocked,
+            Readiness::Blocked | Readiness::Unknown => StackResult::Blocked,
+            // An adoption finishes what an earlier run left, also if nothing else is to do (B11).
+            Readiness::NothingToDo if stack.stack.interrupted_run.is_none() => {
+                StackResult::NothingToDo
+            }
             // Named, it is tried again.
-            Readiness::Ready if self.arguments.all && plan.failed_before() => StackResult::Blocked,
-            Readiness::Ready if self.arguments.all && plan.runs_nothing() => StackResult::LeftOut,
-            Readiness::Ready if self.arguments.uninterrupted && plan.interruption().is_some() => {
+            Readiness::Ready if arguments.all && plan.failed_before() => StackResult::Blocked,
+            Readiness::Ready if arguments.all && plan.runs_nothing() => StackResult::LeftOut,
+            Readiness::Ready if arguments.uninterrupted && plan.interruption().is_some() => {
                 StackResult::LeftOut
             }
-            _ => StackResult::Planned,
-        };
-        let planned = (result == StackResult::Planned).then(|| Planned {
-            name,
-            dir,
-            plan: Some(plan.clone()),
-        });
-        Ok((result, plan, planned))
+            Readiness::NothingToDo | Readiness::Ready => StackResult::Planned,
+        }
     }
 
-    fn open(&self, planned: &Planned) -> Result<Opened> {
+    fn open(&self, stack: &AllEntry) -> Result<Opened> {
+        let stack = &stack.before.stack;
         let mut settings = self.settings.clone();
-        settings.location.dir.clone_from(&planned.dir);
-        let peers = Arc::clone(&self.peers);
-        let opened = Opened::open(&planned.name, settings, peers, self.console)?;
+        let own = settings.location.root.join(&stack.name);
+        let dir = stack.dir.as_ref().map(PathBuf::from);
+        settings.location.dir = dir.filter(|dir| !is_same(dir, &own));
+        let name = StackName::new(OsStr::new(&stack.name))?;
+        let opened = Opened::open(&name, settings, Arc::clone(&self.peers), self.console)?;
         Ok(Opened {
             access: self.access.clone(),
             ..opened
         })
     }
 
-    /// Asks once about all stacks, if a container of one is replaced or something is lost (B08).
-    fn ask(&self, planned: &[Option<Planned>]) -> Result<()> {
-        let planned = planned.iter().flatten();
-        let names: Vec<&str> = planned
-            .clone()
-            .map(|planned| planned.name.as_str())
-            .collect();
-        let effects = planned.filter_map(|planned| {
-            let effect = match &planned.plan {
-                Some(plan) => plan.interruption()?,
-                None => "what an interrupted run left is restored first".to_owned(),
+    /// What is asked about all stacks, if a container of one is replaced or something is lost (B08): what would be done, and what
+    /// that does.
+    fn question(&self, report: &AllReport) -> Option<[String; 2]> {
+        let names: Vec<&str> = report.to_adopt().map(AllEntry::name).collect();
+        let effects = report.to_adopt().filter_map(|stack| {
+            let effect = if stack.restored_first {
+                "what an interrupted run left is restored first".to_owned()
+            } else {
+                stack.before.adopt.interruption()?
             };
             Some(match names.len() {
                 1 => effect,
-                _ => format!("{}: {effect}", planned.name),
+                _ => format!("{}: {effect}", stack.name()),
             })
         });
         let effects: Vec<String> = effects.collect();
         let told = match effects.len() {
-            0 => return Ok(()),
+            0 => return None,
             all if all < 4 || self.console.quiet => effects.join("; "),
             _ => "what is interrupted, started or lost is shown above".to_owned(),
         };
-        let question = |question: &str| self.console.ask(question);
-        let act = format!("adopt {}", names.join(", "));
-        consent(self.arguments.yes, &question).require(&act, Some(&told))?;
+        Some([format!("adopt {}", names.join(", ")), told])
+    }
+
+    fn ask(&self, question: Option<[String; 2]>) -> Result<()> {
+        let Some([act, effects]) = question else {
+            return Ok(());
+        };
+        let ask = |question: &str| self.console.ask(question);
+        consent(self.arguments.yes, &ask).require(&act, Some(&effects))?;
         Ok(())
     }
 
     /// Adopts one stack after the other, in the order of the report.
-    fn adopt(&self, planned: &[Option<Planned>], report: &Mutex<AllReport>, interrupt: &Interrupt) {
-        let all = planned.iter().flatten().count();
-        let places = planned.iter().enumerate();
-        let wanted = places.filter_map(|(at, one)| Some((at, one.as_ref()?)));
-        for (number, (at, one)) in (1..).zip(wanted) {
+    fn adopt(&self, report: &Mutex<AllReport>, interrupt: &Interrupt) {
+        let stacks = lock(report).stacks.clone().into_iter().enumerate();
+        let planned = stacks.filter(|(_, stack)| stack.result == StackResult::Planned);
+        let planned: Vec<(usize, AllEntry)> = planned.collect();
+        for (number, (at, stack)) in (1..).zip(&planned) {
             // Until it ends, only an interrupt shows the report.
-            interrupt.begin(|| lock(report).stacks[at].result = StackResult::Interrupted);
-            let name = &one.name;
+            interrupt.begin(|| lock(report).stacks[*at].result = StackResult::Interrupted);
+            let (name, all) = (stack.name(), planned.len());
             self.console.heading(&format!("{name} ({number} of {all})"));
-            let opened = self.open(one);
-            let (arguments, plan) = (self.arguments, one.plan.as_ref());
-            let ended = opened
-                .map_err(Stopped::untouched)
-                .and_then(|opened| adopt(arguments, &opened, plan, interrupt, self.console));
+            let confirmed = (!stack.restored_first).then_some(&stack.before.adopt);
+            let ended = self.open(stack).map_err(Stopped::untouched);
+            let ended = ended.and_then(|opened| {
+                adopt(self.arguments, &opened, confirmed, interrupt, self.console)
+            });
             let (single, stopped) = match ended {
                 Ok((single, ended)) => (single, ended.err()),
                 Err(stopped) => {
-                    let mut single = AdoptReport::new(name.as_str(), self.endpoint);
+                    let mut single = AdoptReport::new(name, self.endpoint);
                     tell(&mut single, &stopped);
                     (single, Some(stopped))
                 }
             };
             interrupt.begin(|| {
-                let mut report = lock(report);
-                let stack = &mut report.stacks[at];
+                let stack = &mut lock(report).stacks[*at];
                 stack.result = match (&stopped, single.outcome) {
                     (Some(_), _) => StackResult::Failed,
                     (None, Outcome::NothingToDo) => StackResult::NothingToDo,

@@ -31,7 +31,7 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
     if !shown.is_empty() && (report.dry_run || !console.quiet) {
         let row = |stack: &&AllEntry| {
             vec![
-                (Meaning::Name, name(stack).clone()),
+                (Meaning::Name, stack.name().to_owned()),
                 (
                     Meaning::Plain,
                     running(stack.before.stack.containers.as_ref()),
@@ -52,16 +52,12 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
         if !losses.is_empty() {
             let verb = if report.dry_run { "would" } else { "will" };
             let losses = bulleted(losses.iter().map(Finding::to_string));
-            console.warning(&format!("{} {verb} lose:\n{losses}", name(stack)));
+            console.warning(&format!("{} {verb} lose:\n{losses}", stack.name()));
         }
         for notice in &stack.before.adopt.notices {
-            console.remark(&format!("{}: {notice}", name(stack)));
+            console.remark(&format!("{}: {notice}", stack.name()));
         }
     }
-}
-
-fn name(stack: &AllEntry) -> &String {
-    &stack.before.stack.name
 }
 
 /// Why the other stacks are not adopted: `2 up to date, 1 blocked`.
@@ -70,7 +66,7 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
         StackResult::NothingToDo => "up to date",
         StackResult::NoFile => "without a Compose file",
         StackResult::Edited => "edited in Portainer",
-        StackResult::LeftOut if excluded.iter().any(|own| own == OsStr::new(name(stack))) => {
+        StackResult::LeftOut if excluded.iter().any(|own| own == OsStr::new(stack.name())) => {
             "excluded"
         }
         StackResult::LeftOut if stack.before.adopt.readiness == Readiness::Ready => {
@@ -97,7 +93,7 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
 /// The names of the stacks with one of these results.
 fn names(report: &AllReport, is: impl Fn(StackResult) -> bool) -> Vec<&str> {
     let stacks = report.stacks.iter().filter(|stack| is(stack.result));
-    stacks.map(|stack| name(stack).as_str()).collect()
+    stacks.map(AllEntry::name).collect()
 }
 
 /// Shows what became of each stack that was to be adopted, unless all of them are adopted: each run has said so.
@@ -113,7 +109,7 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
         }
     } else {
         console.heading("Report");
-        let row = |stack: &AllEntry| vec![(Meaning::Name, name(stack).clone()), ended(stack)];
+        let row = |stack: &AllEntry| vec![(Meaning::Name, stack.name().to_owned()), ended(stack)];
         console.table(&["STACK", "RESULT"], tried.clone().map(row));
     }
     let runs = tried.filter(|stack| stack.result == R::Adopted);
@@ -137,45 +133,50 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
     }
 }
 
-/// Shows why a stack that was named was not adopted, and how to see its plan.
-pub(super) fn show_left(stack: &AllEntry, plan: String, console: &Console) {
-    let why = match (stack.result, stack.before.adopt.blockers.first()) {
-        (StackResult::Edited, _) => "it was edited in Portainer".to_owned(),
-        (_, Some(blocker)) => blocker.message.clone(),
-        _ => "there is no Compose file on this host".to_owned(),
-    };
-    let error = Failure::new(format!("{} was not adopted: {why}", name(stack)));
-    console.error(&error.hint(plan).into(), None);
-}
-
-/// Shows which stacks of `--all` were edited in Portainer, which is no failure (B22), and which make it fail and were not tried.
-pub(super) fn show_left_out(report: &AllReport, command: &RestoreCommand, console: &Console) {
+/// Shows which stacks are not adopted, why, and what to do about it.
+pub(super) fn show_rest(
+    report: &AllReport,
+    is_all: bool,
+    command: &RestoreCommand,
+    console: &Console,
+) {
     use StackResult as R;
-    let edited = names(report, |result| result == R::Edited);
-    if let Some(what) = said(&edited, "was left out: edited in Portainer") {
-        let name = if let [one] = edited[..] { one } else { "STACK" };
-        let plan = command.with(&["plan", name]);
-        console.note(&format!("{what}; to see what to do, run: {plan}"));
-    }
-    let blocked = names(report, |result| {
-        matches!(result, R::Blocked | R::Unfinished)
-    });
-    if let Some(what) = said(&blocked, "was not adopted") {
-        let hint = "`stacklift list` shows why; --exclude leaves a stack out";
+    let error = |what: String, hint: String| {
         console.error(&Failure::new(what).hint(hint).into(), None);
+    };
+    if is_all {
+        // Which is no failure (B22).
+        let edited = names(report, |result| result == R::Edited);
+        if let Some(what) = said(&edited, "was left out: edited in Portainer") {
+            let name = if let [one] = edited[..] { one } else { "STACK" };
+            let plan = command.with(&["plan", name]);
+            console.note(&format!("{what}; to see what to do, run: {plan}"));
+        }
+        let is_blocked = |result| matches!(result, R::Blocked | R::Unfinished);
+        if let Some(what) = said(&names(report, is_blocked), "was not adopted") {
+            let hint = "`stacklift list` shows why; --exclude leaves a stack out";
+            error(what, hint.to_owned());
+        }
     }
-}
-
-/// Shows which stacks were not tried because one before them failed.
-pub(super) fn show_untried(report: &AllReport, console: &Console) {
-    let untried = names(report, |result| result == StackResult::Planned);
-    let failed = names(report, |result| result == StackResult::Failed);
+    let untried = names(report, |result| result == R::Planned);
+    let failed = names(report, |result| result == R::Failed);
     if let (Some(what), Some(failed)) = (said(&untried, "was not tried"), failed.first()) {
-        let hint = format!(
-            "fix {failed}, adopt it by name, then run the command again; or pass --keep-going"
+        error(
+            format!("{what}: {failed} failed"),
+            format!(
+                "fix {failed}, adopt it by name, then run the command again; or pass --keep-going"
+            ),
         );
-        let what = format!("{what}: {failed} failed");
-        console.error(&Failure::new(what).hint(hint).into(), None);
+    }
+    let left = report.stacks.iter().filter(|stack| stack.is_left());
+    for stack in left.filter(|_| !is_all) {
+        let why = match (stack.result, stack.before.adopt.blockers.first()) {
+            (R::Edited, _) => "it was edited in Portainer",
+            (_, Some(blocker)) => &blocker.message,
+            _ => "there is no Compose file on this host",
+        };
+        let what = format!("{} was not adopted: {why}", stack.name());
+        error(what, command.with(&["plan", stack.name()]));
     }
 }
 
@@ -210,14 +211,18 @@ fn planned(stack: &AllEntry) -> Part {
 
 /// What became of a stack, with the reason if it was not adopted.
 fn ended(stack: &AllEntry) -> Part {
-    let (error, state) = match &stack.report {
-        Some(report) => (report.error.as_ref(), report.state.as_ref()),
-        None => (None, None),
-    };
+    let report = stack.report.as_ref();
     let (meaning, what, why) = match stack.result {
         StackResult::Adopted => (Meaning::Kept, "adopted", None),
-        StackResult::Failed => (Meaning::Failed, "failed", error),
-        StackResult::Interrupted => (Meaning::Failed, "interrupted", state),
+        StackResult::Failed => (
+            Meaning::Failed,
+            "failed",
+            report.and_then(|one| one.error.as_ref()),
+        ),
+        StackResult::Interrupted => {
+            let state = report.and_then(|one| one.state.as_ref());
+            (Meaning::Failed, "interrupted", state)
+        }
         _ => (
             Meaning::Plain,
             "not adopted: the run ended before this stack",
