@@ -72,6 +72,12 @@ impl<'a> Inventory<'a> {
         found::find(self, host)
     }
 
+    /// The stack in the directory that these containers were started in, or those of an earlier run.
+    pub fn stack(&self, name: &StackName, containers: &[Container]) -> Result<Stack> {
+        let earlier = || earlier(self.state, name, &self.location.tool);
+        Stack::find_started(name, self.location, containers, earlier)
+    }
+
     /// What a plan of one stack reads.
     pub fn situation(&self, stack: &'a Stack) -> Situation<'a> {
         let (portainer, environment) = self.portainer.unzip();

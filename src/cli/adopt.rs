@@ -77,13 +77,13 @@ fn adopt(
     let question = |question: &str| console.ask(question);
     let adopt = Adopt {
         situation: opened.situation(),
-        peers: &opened.peers,
+        peers: &opened.at.peers,
         setup: &setup,
         flags: arguments.adoption.flags,
         consent: consent(arguments.yes, &question),
         confirmed,
         wait: arguments.wait,
-        timeout: opened.settings.timeout,
+        timeout: opened.at.settings.timeout,
         on_failure: arguments.on_failure,
     };
     let (report, ended) = adopt::run(&adopt, &mut |event| interrupt.show(&event));

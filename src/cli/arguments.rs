@@ -9,8 +9,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use adopting::AccessArguments;
-pub(super) use adopting::{AdoptArguments, AdoptionArguments};
+pub(super) use adopting::{AccessArguments, AdoptArguments, AdoptionArguments};
 use color::{color_of, use_color};
 pub(super) use git::GitArguments;
 pub(super) use planning::{Output, PlanArguments};

@@ -15,14 +15,14 @@ use super::{
     Cli, Console, Ended, NO_STACK,
     arguments::{ExportArguments, ExportSource, Output},
     interrupt::watch_reading,
-    opened::{Surroundings, inventory, only_project},
+    opened::{Surroundings, only_project},
     settings::Settings,
 };
 use crate::{
     adopt::Prepared,
     export::{Export, Exported},
     failure::Failure,
-    inventory::{Inventory, earlier},
+    inventory::Inventory,
     model::Record,
     plan::{AdoptFlags, InPortainer},
     portainer::{HINT_FOR_UNCLEAR, PortainerReader},
@@ -66,10 +66,10 @@ fn of_portainer(
     cli: Cli,
 ) -> Result<Vec<ExportedStack>, Ended> {
     let console = cli.console;
-    let at = Surroundings::new(cli)?;
-    let (settings, engine, compose) = (at.settings, at.engine, at.compose);
-    let (portainer, endpoint) = at.portainer?;
-    let portainer = portainer.reader();
+    let (at, environment) = Surroundings::without_stack(cli)?;
+    let endpoint = environment?;
+    let (settings, inventory) = (&at.settings, at.inventory());
+    let (portainer, engine) = at.peers.readers();
     let mut exporting = Exporting {
         export: Export {
             stacks_root: &settings.location.root,
@@ -118,7 +118,7 @@ fn of_portainer(
     let to = arguments.to(&record.name);
     let tool = &settings.location.tool;
     let existed = to.exists();
-    let other = || only_project(&engine, tool, |started| is_same(started, &to));
+    let other = || only_project(engine, tool, |started| is_same(started, &to));
     let other = existed.then(other).flatten();
     if let Some(other) = other.filter(|other| *other != record.name) {
         let (dir, other) = (to.display(), printable(&other));
@@ -126,8 +126,6 @@ fn of_portainer(
         let hint = "pass another directory with --to";
         return Err(Failure::new(what).hint(hint).into());
     }
-    let reached = Some((portainer, endpoint));
-    let inventory = inventory(&settings, reached, &engine, &compose);
     let own = existed.then(|| stack_in(&inventory, name, &to)).flatten();
     if let Some(own) = &own {
         check_files(own)?;
@@ -151,8 +149,7 @@ fn stack_in(inventory: &Inventory, name: &StackName, dir: &Path) -> Option<Stack
 /// The stack, if it has files on this host.
 fn own_stack(inventory: &Inventory, name: &StackName) -> Option<Stack> {
     let containers = inventory.engine.list(name.as_str()).ok()?;
-    let earlier = || earlier(inventory.state, name, &inventory.location.tool);
-    Stack::find_started(name, inventory.location, &containers, earlier).ok()
+    inventory.stack(name, &containers).ok()
 }
 
 /// Refuses the directory of a stack that was started from several Compose files, or with `--env-file`: they would still be

@@ -7,11 +7,12 @@ pub(super) mod text;
 pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
     watch_reading(console);
-    let surroundings = Surroundings::new(cli)?;
-    surroundings.compose.compose()?;
+    let (at, environment) = Surroundings::without_stack(cli)?;
+    at.compose.compose()?;
     console.waiting("reading Portainer and Docker");
-    let unasked = surroundings.portainer.as_ref().err();
-    let list = surroundings.inventory().list(unasked, console.planning());
+    let list = at
+        .inventory()
+        .list(environment.as_ref().err(), console.planning());
     console.done();
     let list = list?;
     console.result(output, &list, text::show)?;

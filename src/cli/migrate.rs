@@ -1,13 +1,11 @@
 //! `stacklift <STACK>`: the contract's checks in the contract's order (C04), then the migration.
 
-use std::sync::Arc;
-
 use super::{
     Cli, Console, Ended, MigrateArguments,
     arguments::{command, near_command},
     confirm::{consent, is_on_terminal},
     interrupt::Interrupt,
-    opened::{Opened, settings_and_key},
+    opened::{Opened, Surroundings, settings_and_key},
     peers, plan,
 };
 use crate::{
@@ -62,10 +60,10 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
         .map_err(Stopped::untouched)?;
     peers::warn_about_tls(&settings, console);
     let interrupt = Interrupt::watch(console);
-    let clients = peers::open(&settings, Some(key), console).map_err(Stopped::untouched)?;
-    let opened = Opened::of(stack, settings, Arc::new(clients), console);
-    let opened = opened.map_err(Stopped::untouched)?;
-    let opened = opened.shared_with(&arguments.access.grants)?;
+    let opened = Surroundings::with(settings, Some(key), console)
+        .and_then(|at| Opened::of(stack, at, console));
+    let mut opened = opened.map_err(Stopped::untouched)?;
+    opened.access = opened.at.wanted(&arguments.access)?;
     if arguments.dry_run {
         let ways = Ways {
             migrate: Some(arguments.force),
@@ -83,7 +81,7 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
     };
     let migration = Migration {
         situation: opened.situation(),
-        peers: &opened.peers,
+        peers: &opened.at.peers,
         today: chrono::Local::now().date_naive(),
         force: arguments.force,
         consent: consent(arguments.yes || !is_on_terminal(), &question),

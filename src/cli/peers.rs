@@ -19,10 +19,10 @@ use super::{
     },
 };
 use crate::{
-    engine::{self, Engine, EngineReader},
+    engine::{self, Engine},
     failure::Failure,
     observe::Environments,
-    portainer::{self, Headers, Portainer, PortainerReader},
+    portainer::{self, Headers, Portainer},
     run::{Peers, RestoreCommand, Setup},
     snapshot::Place,
     stack::StackName,
@@ -46,7 +46,10 @@ pub(super) fn open(
 ) -> Result<Peers> {
     let portainer = match key {
         Some(key) => portainer(settings, key, true, console)?,
-        None => Portainer::new(unpinned(settings, SecretString::default(), console))?,
+        None => Portainer::new(portainer::ClientOptions {
+            tls: portainer::Tls::Off,
+            ..unpinned(settings, SecretString::default(), console)
+        })?,
     };
     Ok(Peers::new(portainer, engine(settings, console)))
 }
@@ -98,25 +101,7 @@ pub(super) fn unpinned(
     }
 }
 
-/// The ID of the environment. For `--endpoint auto`, finds it, says with `-v` which it is, and keeps it in the settings.
-pub(super) fn environment(
-    settings: &mut Settings,
-    (portainer, engine): (&PortainerReader, &EngineReader),
-    console: &Console,
-) -> Result<i64> {
-    let id = match settings.endpoint {
-        Some(id) => id,
-        None => found(
-            &Environments::of_host(portainer, engine)?,
-            settings,
-            console,
-        )?,
-    };
-    settings.endpoint = Some(id);
-    Ok(id)
-}
-
-/// The ID of the environment that was searched for.
+/// The ID of the environment that was searched for. Says with `-v` which it is.
 pub(super) fn found(search: &Environments, settings: &Settings, console: &Console) -> Result<i64> {
     let environment = search.found(&settings.base_url)?;
     console.detail(&format!("environment {environment} is this host"));

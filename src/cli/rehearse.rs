@@ -134,7 +134,7 @@ impl Rehearsed<'_> {
             ..Ways::default()
         };
         let opened = &embedded.opened;
-        let planned = inventory::plan(&opened.situation(), ways, &opened.settings.typed);
+        let planned = inventory::plan(&opened.situation(), ways, &opened.at.settings.typed);
         console.done();
         // The migration is compared at the end.
         let mut planned = planned.map_err(Stopped::untouched)?;

@@ -19,11 +19,8 @@ use crate::{
         confirm::consent,
         events::{show_roll_back, show_stopped},
         interrupt::Interrupt,
-        opened::{Opened, inventory, settings_and_peers},
-        peers,
-        settings::Settings,
+        opened::{Opened, Surroundings},
     },
-    compose,
     failure::Failure,
     finding::Kind,
     inventory::{Files, Found, Inventory},
@@ -31,7 +28,7 @@ use crate::{
     parallel::lock,
     plan::Readiness,
     report::{AdoptReport, AllEntry, AllReport, ListEntry, Outcome, StackResult, VERSION},
-    run::{Peers, State, Stopped},
+    run::{State, Stopped},
     snapshot::{Interrupted, Unfinished},
     stack::{Stack, StackName, is_same},
 };
@@ -53,18 +50,14 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     }
     let report = Arc::new(Mutex::new(AllReport::default()));
     let interrupt = watch(&report, arguments.output, cli);
-    let (mut settings, peers) = settings_and_peers(common, &names, console)?;
-    let endpoint =
-        peers::environment(&mut settings, peers.readers(), console).map_err(Stopped::untouched)?;
-    let grants = &arguments.adoption.access.grants;
-    let access = peers.readers().0.wanted_access(grants);
+    let mut at = Surroundings::new(common, &names, console)?;
+    let endpoint = at.environment(console).map_err(Stopped::untouched)?;
     let all = All {
-        access: access.map_err(Stopped::untouched)?,
+        access: at.wanted(&arguments.adoption.access)?,
         arguments,
         names,
-        peers,
+        at,
         endpoint,
-        settings,
         console,
     };
     let planned = all.plan().map_err(Stopped::untouched)?;
@@ -98,7 +91,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     all.adopt(&report, &interrupt);
     let report = lock(&report);
     console.result(arguments.output, &*report, text::show_end)?;
-    text::show_rest(&report, arguments.all, &all.settings.typed, console);
+    text::show_rest(&report, arguments.all, &all.at.settings.typed, console);
     Ended::verdict(report.has_failed(arguments.all).into())
 }
 
@@ -144,12 +137,11 @@ struct All<'a> {
     arguments: &'a AdoptArguments,
     /// The stacks that were named; empty with `--all`.
     names: Vec<StackName>,
-    peers: Arc<Peers>,
-    /// See [`Opened::access`].
-    access: Option<WantedAccess>,
+    at: Surroundings,
     /// The ID of the environment.
     endpoint: i64,
-    settings: Settings,
+    /// See [`Opened::access`].
+    access: Option<WantedAccess>,
     console: &'a Arc<Console>,
 }
 
@@ -157,20 +149,13 @@ impl All<'_> {
     /// Plans the stacks as `list` does, with the flags of this run.
     fn plan(&self) -> Result<AllReport> {
         let (arguments, console) = (self.arguments, self.console);
-        let (portainer, engine) = self.peers.readers();
-        engine.refuse_podman()?;
-        let compose = compose::Installation::new(&self.settings.location.tool, console.trace());
-        compose.compose()?;
         let inventory = Inventory {
             flags: arguments.adoption.flags,
             access: self.access.as_ref(),
-            ..inventory(
-                &self.settings,
-                Some((portainer, self.endpoint)),
-                engine,
-                &compose,
-            )
+            ..self.at.inventory()
         };
+        inventory.engine.refuse_podman()?;
+        inventory.compose.compose()?;
         console.waiting("reading Portainer and Docker");
         let host = inventory.host();
         let warnings = inventory.missing(&host, None);
@@ -203,7 +188,7 @@ impl All<'_> {
             version: VERSION,
             dry_run: arguments.dry_run,
             environment: self.endpoint,
-            undo: Some(self.settings.typed.with(&["restore", "STACK"])),
+            undo: Some(self.at.settings.typed.with(&["restore", "STACK"])),
             stacks: rows.into_iter().map(entry).collect(),
             warnings,
             error: None,
@@ -227,7 +212,7 @@ impl All<'_> {
             return Err(Failure::new(what).hint(hint).into());
         }
         // The error of `adopt <STACK>`.
-        Stack::find_like_compose(name, &self.settings.location)?;
+        Stack::find_like_compose(name, &self.at.settings.location)?;
         Err(anyhow!(what))
     }
 
@@ -243,7 +228,7 @@ impl All<'_> {
         if arguments.all {
             let mut excluded = arguments.exclude.iter();
             if excluded.any(|name| name == OsStr::new(&found.name))
-                || (!arguments.everywhere && found.is_outside(&self.settings.location.root))
+                || (!arguments.everywhere && found.is_outside(&self.at.settings.location.root))
             {
                 return Some(StackResult::LeftOut);
             }
@@ -285,12 +270,11 @@ impl All<'_> {
 
     fn open(&self, stack: &AllEntry) -> Result<Opened> {
         let stack = &stack.before.stack;
-        let mut settings = self.settings.clone();
-        let own = settings.location.root.join(&stack.name);
-        let dir = stack.dir.as_ref().map(PathBuf::from);
-        settings.location.dir = dir.filter(|dir| !is_same(dir, &own));
+        let (mut at, dir) = (self.at.clone(), stack.dir.as_ref().map(PathBuf::from));
+        let own = at.settings.location.root.join(&stack.name);
+        at.settings.location.dir = dir.filter(|dir| !is_same(dir, &own));
         let name = StackName::new(OsStr::new(&stack.name))?;
-        let opened = Opened::open(&name, settings, Arc::clone(&self.peers), self.console)?;
+        let opened = Opened::open(&name, at, self.console)?;
         Ok(Opened {
             access: self.access.clone(),
             ..opened

@@ -3,10 +3,9 @@
 use super::{next, own_stack, show};
 use crate::{
     cli::{
-        Cli, Ended, arguments::ExportArguments, columns::width, opened::inventory, peers,
+        Cli, Ended, arguments::ExportArguments, columns::width, opened::Surroundings,
         settings::Settings, style::Meaning,
     },
-    compose,
     export::{Export, write},
     reconstruct::{Sameness, reconstruct},
     report::ExportedStack,
@@ -19,18 +18,17 @@ pub(super) fn run(
     cli: Cli,
 ) -> Result<ExportedStack, Ended> {
     let Cli { common, console } = cli;
-    let settings = Settings::load(common)?;
-    let engine = peers::engine(&settings, console);
+    let at = Surroundings::of_host(&Settings::load(common)?, console)?;
+    let (settings, inventory) = (&at.settings, at.inventory());
     let (to, force) = (arguments.to(name.as_str()), arguments.force);
     Export::check(&to, force)?;
     console.waiting("reading the containers");
-    let tool = &settings.location.tool;
-    let host = compose::Installation::new(tool, console.trace());
-    let program = host.compose()?;
+    let program = inventory.compose.compose()?;
+    let (engine, tool) = (inventory.engine, &settings.location.tool);
     engine.refuse_podman()?;
-    let reconstructed = reconstruct(&engine, tool, name.as_str(), program)?;
+    let reconstructed = reconstruct(engine, tool, name.as_str(), program)?;
     // A new directory in the stacks root would be the stack's own.
-    let own = own_stack(&inventory(&settings, None, &engine, &host), name);
+    let own = own_stack(&inventory, name);
     let mut exported = write((&to, None), &reconstructed.files, force)?;
     exported.variables = reconstructed.variables;
     console.done();
@@ -63,7 +61,7 @@ pub(super) fn run(
         Some(export) => format!(
             "next: check the files, then write them over your Compose file, of which a copy stays: {export} --from containers"
         ),
-        None => next(&settings, name, &to),
+        None => next(settings, name, &to),
     });
     Ok(shown)
 }

@@ -10,13 +10,14 @@ use crate::{
     cli::{
         Cli, Console, Ended,
         arguments::ExportArguments,
+        opened::Surroundings,
         peers,
         settings::{KeySource, Settings},
     },
     compose::{self, ComposeVersion, Dialect, Folder, Profiles, Project, Values},
-    engine::EngineReader,
     export::{Export, find_lost},
     failure::Failure,
+    inventory::Inventory,
     model::{self, Container, StackKind},
     report::ExportedStack,
     stack::StackName,
@@ -30,13 +31,15 @@ pub(super) fn run(
 ) -> Result<ExportedStack, Ended> {
     let Cli { common, console } = cli;
     let settings = Settings::load(common)?;
-    let engine = peers::engine(&settings, console);
+    let at = Surroundings::of_host(&settings, console)?;
+    let inventory = at.inventory();
+    let engine = inventory.engine;
     let to = arguments.to(name.as_str());
     Export::check(&to, arguments.force)?;
     console.waiting("looking for Portainer's data");
     let tool = &settings.location.tool;
     let data = arguments.portainer_data.as_deref();
-    let (stored, lost) = find_lost(&engine, tool, name.as_str(), data)?;
+    let (stored, lost) = find_lost(engine, tool, name.as_str(), data)?;
     let export = Export {
         stacks_root: &settings.location.root,
         force: arguments.force,
@@ -57,7 +60,7 @@ pub(super) fn run(
     let hashed = || {
         let folder = Folder::of_rehearsal()?;
         export.run(stack, folder.path(), || Ok(stored.clone()))?;
-        doubt(&engine, name, folder.path(), tool, console)
+        doubt(&inventory, name, folder.path())
     };
     // What cannot be compared is no reason for a doubt.
     let doubt = lost.doubt.clone().or_else(|| hashed().ok().flatten());
@@ -102,21 +105,15 @@ fn successor(
 }
 
 /// A container that certainly has another configuration than the files in `dir`.
-fn doubt(
-    engine: &EngineReader,
-    name: &StackName,
-    dir: &Path,
-    tool: &str,
-    console: &Arc<Console>,
-) -> Result<Option<String>> {
-    let host = compose::Installation::new(tool, console.trace());
+fn doubt(at: &Inventory, name: &StackName, dir: &Path) -> Result<Option<String>> {
+    let (engine, tool) = (at.engine, &at.location.tool);
     let input = compose::Input::OnDisk {
         project: Some(name.as_str()),
         dir,
         files: &[],
         env_files: &[],
     };
-    let program = host.compose()?;
+    let program = at.compose.compose()?;
     let (profiles, values) = (Profiles::Active, Values::Resolved);
     let read = program.read(&input, profiles, values, &Mask::default())?;
     let containers = engine.list(name.as_str())?;

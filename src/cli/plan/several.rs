@@ -1,26 +1,18 @@
 //! `stacklift plan` of several stacks, by name or by pattern.
 
-use std::{
-    ffi::{OsStr, OsString},
-    sync::Arc,
-};
+use std::ffi::{OsStr, OsString};
 
 use anyhow::Result;
 
 use super::{code_of, planned, show, ways};
 use crate::{
     cli::{
-        Cli, Console, Ended,
+        Cli, Ended,
         arguments::{Output, PlanArguments},
-        opened::{Opened, inventory, settings_and_peers},
-        peers,
-        settings::Settings,
+        opened::{Opened, Surroundings},
     },
-    compose,
-    engine::EngineReader,
     failure::Failure,
-    inventory::Files,
-    portainer::PortainerReader,
+    inventory::{Files, Inventory},
     report::{PlansReport, VERSION},
     stack::StackName,
 };
@@ -34,13 +26,13 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
             "--diff, --request, --git, --dir and --file are for one stack: name one STACK",
         ));
     }
-    let (mut settings, peers) = settings_and_peers(common, None, console)?;
-    peers::environment(&mut settings, peers.readers(), console)?;
+    let mut at = Surroundings::new(common, None, console)?;
+    at.environment(console)?;
     let (mut plans, mut code) = (Vec::new(), 0);
-    for name in named(&arguments.stacks, &settings, peers.readers(), console)? {
+    for name in named(&arguments.stacks, &at)? {
         let plan = || {
             name.refuse_management_plane()?;
-            let opened = Opened::open(&name, settings.clone(), Arc::clone(&peers), console)?;
+            let opened = Opened::open(&name, at.clone(), console)?;
             let opened = opened.adopted_with(&arguments.adoption, console);
             planned(
                 &opened.map_err(|stopped| stopped.error)?,
@@ -84,14 +76,9 @@ pub(in crate::cli) fn is_pattern(name: &OsStr) -> bool {
 }
 
 /// The stacks with these names, and those with files that match a pattern, each once.
-fn named(
-    given: &[OsString],
-    settings: &Settings,
-    readers: (&PortainerReader, &EngineReader),
-    console: &Arc<Console>,
-) -> Result<Vec<StackName>> {
+fn named(given: &[OsString], at: &Surroundings) -> Result<Vec<StackName>> {
     let all = if given.iter().any(|given| is_pattern(given)) {
-        with_files(settings, readers, console)?
+        with_files(&at.inventory())?
     } else {
         Vec::new()
     };
@@ -112,14 +99,7 @@ fn named(
 }
 
 /// Every stack of the host that has a Compose file.
-fn with_files(
-    settings: &Settings,
-    (portainer, engine): (&PortainerReader, &EngineReader),
-    console: &Arc<Console>,
-) -> Result<Vec<StackName>> {
-    let compose = compose::Installation::new(&settings.location.tool, console.trace());
-    let reached = settings.endpoint.map(|id| (portainer, id));
-    let inventory = inventory(settings, reached, engine, &compose);
+fn with_files(inventory: &Inventory) -> Result<Vec<StackName>> {
     let host = inventory.host();
     let found = inventory.find(&host)?.into_iter();
     let found = found.filter(|stack| !matches!(stack.files, Files::None));

@@ -8,7 +8,11 @@ use rehearsal::{Options, Rehearsal, World};
 use super::{Rehearsed, program};
 use crate::{
     adopt::{self, Adopt, OnFailure},
-    cli::{opened::Opened, peers, settings::Settings},
+    cli::{
+        opened::{Opened, Surroundings},
+        peers,
+        settings::Settings,
+    },
     compose, disk,
     engine::{self, Engine},
     migrate::{self, Migration},
@@ -95,10 +99,12 @@ impl Embedded {
         let original = disk::is_dir(&original).then_some(original);
         let program = program::Embedded::new(Arc::clone(&rehearsal), host, original)?;
         let peers = Arc::new(Peers::new(portainer, engine));
-        let opened = Opened {
-            compose: compose::Installation::with(program),
-            ..Opened::of(stack.clone(), settings, peers, console)?
+        let at = Surroundings {
+            settings,
+            peers,
+            compose: Arc::new(compose::Installation::with(program)),
         };
+        let opened = Opened::of(stack.clone(), at, console)?;
         Ok(Self {
             rehearsal,
             opened,
@@ -109,7 +115,7 @@ impl Embedded {
     pub(super) fn migrate(&self, force: bool, listener: &mut Listener) -> Result<(), Stopped> {
         let migration = Migration {
             situation: self.opened.situation(),
-            peers: &self.opened.peers,
+            peers: &self.opened.at.peers,
             today: chrono::Local::now().date_naive(),
             force,
             consent: Consent::Given,
@@ -121,13 +127,13 @@ impl Embedded {
     pub(super) fn adopt(&self, listener: &mut Listener) -> (AdoptReport, Result<(), Stopped>) {
         let adopt = Adopt {
             situation: self.opened.situation(),
-            peers: &self.opened.peers,
+            peers: &self.opened.at.peers,
             setup: &self.setup,
             flags: FLAGS,
             consent: Consent::Given,
             confirmed: None,
             wait: WAIT,
-            timeout: self.opened.settings.timeout,
+            timeout: self.opened.at.settings.timeout,
             on_failure: OnFailure::Restore,
         };
         adopt::run(&adopt, listener)

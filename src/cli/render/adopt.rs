@@ -8,14 +8,11 @@ use crate::{
     adopt::Prepared,
     cli::{
         Console,
-        opened::{inventory, say_where},
-        peers,
+        opened::{Surroundings, say_where},
         settings::Settings,
     },
-    compose,
     failure::Failure,
     finding::Finding,
-    inventory::earlier,
     observe::with_hint,
     plan::{AdoptFlags, Keep},
     stack::{Stack, StackName},
@@ -29,14 +26,11 @@ pub(super) fn prepared(
     keep: Keep,
     console: &Arc<Console>,
 ) -> Result<(Stack, Prepared)> {
-    let engine = peers::engine(settings, console);
-    let listed = engine.list(name.as_str());
-    let containers = listed.as_deref().unwrap_or_default();
-    let earlier = || earlier(settings.state.as_deref(), name, &settings.location.tool);
-    let stack = Stack::find_started(name, &settings.location, containers, earlier)?;
+    let at = Surroundings::of_host(settings, console)?;
+    let alone = at.inventory();
+    let listed = alone.engine.list(name.as_str());
+    let stack = alone.stack(name, listed.as_deref().unwrap_or_default())?;
     say_where(name, stack.dir(), &settings.location, console);
-    let compose = compose::Installation::new(&settings.location.tool, console.trace());
-    let alone = inventory(settings, None, &engine, &compose);
     let flags = AdoptFlags {
         keep,
         ..AdoptFlags::default()
