@@ -7,8 +7,7 @@ mod edited;
 mod failing;
 mod figures;
 mod git;
-mod lost_file;
-mod lost_portainer;
+mod lost;
 mod networks;
 mod rm;
 mod scenario;
@@ -16,105 +15,47 @@ mod scenarios;
 mod states;
 mod versions;
 
-use testbed::Era;
-
-use crate::host::Compose;
-
-/// Who started the stack, what the host has now, and which Portainer adopts it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Case {
-    origin: Origin,
-    host: Origin,
-    era: Era,
+/// Makes one test of each scenario for each case.
+macro_rules! cases {
+    ($cases:tt $($scenario:ident)*) => { $(
+        mod $scenario { $crate::adopt::tests! { $scenario $cases } }
+    )* };
 }
+use cases;
 
-/// A Compose program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    /// `STACKLIFT_TEST_COMPOSE`.
-    Two,
-    /// `STACKLIFT_TEST_COMPOSE_5`.
-    Five,
-}
-
-const OLD: Case = Case::new(Origin::Two, Origin::Two, Era::Sync);
-const NEWER: Case = Case::new(Origin::Two, Origin::Two, Era::Async);
-const OLD_FROM_FIVE: Case = Case::new(Origin::Five, Origin::Five, Era::Sync);
-const NEWER_FROM_FIVE: Case = Case::new(Origin::Five, Origin::Five, Era::Async);
-const NEWER_ON_FIVE: Case = Case::new(Origin::Two, Origin::Five, Era::Async);
-const NEWER_FROM_FIVE_ON_TWO: Case = Case::new(Origin::Five, Origin::Two, Era::Async);
-
-impl Case {
-    const fn new(origin: Origin, host: Origin, era: Era) -> Self {
-        Self { origin, host, era }
-    }
-
-    /// `services`, if the Compose that started them is of another generation than that of Portainer, and has another hash
-    /// for them (N05).
-    fn by_another_version(self, services: &'static [&'static str]) -> &'static [&'static str] {
-        match (self.origin, self.era) {
-            (Origin::Two, Era::Async) | (Origin::Five, Era::Sync) => services,
-            _ => &[],
+/// Who starts the stack, what the host has then, and which Portainer adopts it. Names decide what runs: `scripts/test` skips
+/// `_with_5` and `_from_five` without Compose 5, and runs `_from_five` and `by_newer_too` with `--all` only, because they repeat
+/// what hardly depends on the versions.
+macro_rules! tests {
+    ($scenario:ident [$($test:ident)*]) => { $( $crate::adopt::tests! { $scenario $test } )* };
+    ($scenario:ident by_old) => { $crate::adopt::tests! { $scenario by_old Two Two Sync
+        "needs a container engine: run scripts/test" } };
+    ($scenario:ident by_newer) => { $crate::adopt::tests! { $scenario by_newer Two Two Async
+        "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test" } };
+    ($scenario:ident by_newer_too) => { $crate::adopt::tests! { $scenario by_newer_too Two Two Async
+        "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test --all" } };
+    ($scenario:ident by_old_from_five) => { $crate::adopt::tests! { $scenario by_old_from_five Five Five Sync
+        "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test --all" } };
+    ($scenario:ident by_old_with_5) => { $crate::adopt::tests! { $scenario by_old_with_5 Five Five Sync
+        "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test" } };
+    ($scenario:ident by_newer_from_five) => { $crate::adopt::tests! { $scenario by_newer_from_five Five Five Async
+        "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test --all" } };
+    ($scenario:ident by_newer_with_5) => { $crate::adopt::tests! { $scenario by_newer_with_5 Five Five Async
+        "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test" } };
+    ($scenario:ident from_two_on_five_with_5) => { $crate::adopt::tests! { $scenario from_two_on_five_with_5 Two Five Async
+        "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test" } };
+    ($scenario:ident from_five_on_two_with_5) => { $crate::adopt::tests! { $scenario from_five_on_two_with_5 Five Two Async
+        "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test" } };
+    ($scenario:ident $test:ident $origin:ident $host:ident $era:ident $needs:literal) => {
+        #[test]
+        #[ignore = $needs]
+        fn $test() {
+            super::$scenario($crate::bench::Case {
+                origin: $crate::host::Compose::$origin,
+                host: $crate::host::Compose::$host,
+                era: testbed::Era::$era,
+            });
         }
-    }
-}
-
-impl Origin {
-    fn compose(self) -> Compose {
-        match self {
-            Self::Two => Compose::new(),
-            Self::Five => Compose::five(),
-        }
-    }
-}
-
-/// Runs a function as a test for each of these cases.
-macro_rules! by {
-    ($name:ident: $($test:ident $case:ident $needs:literal)*) => {
-        mod $name { $(
-            #[test]
-            #[ignore = $needs]
-            fn $test() {
-                super::$name($crate::adopt::$case);
-            }
-        )* }
     };
 }
-use by;
-
-/// Runs functions as one test each: what they test does not depend on the Portainer.
-macro_rules! by_old_portainer {
-    ($($name:ident)*) => { $( $crate::adopt::by! { $name:
-        by_old OLD "needs a container engine: run scripts/test"
-    } )* };
-}
-use by_old_portainer;
-
-/// Runs functions as one test for each Portainer.
-macro_rules! by_each_portainer {
-    ($($name:ident)*) => { $( $crate::adopt::by! { $name:
-        by_old OLD "needs a container engine: run scripts/test"
-        by_newer NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"
-    } )* };
-}
-use by_each_portainer;
-
-/// The same. What they test hardly depends on the Portainer, so the newer one's run with `scripts/test --all` only.
-macro_rules! by_old_portainer_first {
-    ($($name:ident)*) => { $( $crate::adopt::by! { $name:
-        by_old OLD "needs a container engine: run scripts/test"
-        by_newer_too NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test --all"
-    } )* };
-}
-use by_old_portainer_first;
-
-/// Runs functions as one test for each Portainer and each Compose program that starts the stack.
-macro_rules! by_each_portainer_and_origin {
-    ($($name:ident)*) => { $( $crate::adopt::by! { $name:
-        by_old OLD "needs a container engine: run scripts/test"
-        by_newer NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"
-        by_old_from_five OLD_FROM_FIVE "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
-        by_newer_from_five NEWER_FROM_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
-    } )* };
-}
-use by_each_portainer_and_origin;
+use tests;

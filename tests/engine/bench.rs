@@ -2,14 +2,15 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     env, fs,
-    io::{BufRead as _, BufReader, ErrorKind},
+    io::{BufRead as _, BufReader},
     net::TcpListener,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{
-        LazyLock,
+        OnceLock,
         atomic::{AtomicU16, AtomicU32, Ordering},
     },
 };
@@ -19,25 +20,54 @@ use tempfile::TempDir;
 use testbed::{Call, Era, FaultKind, Options, Rehearsal, World};
 
 use crate::{
-    host::{Compose, Host, IMAGE, PROJECT, attempt, docker, lines, remove_all, wait_until},
-    portainer::Portainer,
+    host::{Compose, Host, quoted, wait_until},
+    portainer::{self, Portainer},
     run::{KEY, Run},
+    state::{Containers, State},
 };
 
 /// The Compose file of an existing Portainer stack. The embedded Portainer does not deploy it to the real engine.
 pub const RECORD: &str = "services:\n  old:\n    image: busybox:1.36\n";
 
+/// The label of the objects of a stack.
+const LABEL: &str = "com.docker.compose.project=$PROJECT";
+
+/// Who starts a stack by hand, what the host has then, and which Portainer deploys it.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    pub origin: Compose,
+    pub host: Compose,
+    pub era: Era,
+}
+
+pub const OLD: Case = Case {
+    origin: Compose::Two,
+    host: Compose::Two,
+    era: Era::Sync,
+};
+
+impl Case {
+    /// `services`, if the Compose that started them is of another generation than that of Portainer, and has another hash
+    /// for them (N05).
+    pub fn by_another_version(self, services: &'static [&'static str]) -> &'static [&'static str] {
+        match (self.origin, self.era) {
+            (Compose::Two, Era::Async) | (Compose::Five, Era::Sync) => services,
+            _ => &[],
+        }
+    }
+}
+
 /// A stack. Dropping it removes everything that was created for it.
 pub struct Stack {
     pub host: Host,
-    pub compose: Compose,
+    pub case: Case,
     pub rehearsal: Rehearsal,
     /// Portainer's own container, if the embedded Portainer deploys onto the real engine.
     portainer: Option<Portainer>,
     root: TempDir,
     home: TempDir,
     /// The first three numbers of its subnet.
-    subnet: String,
+    pub subnet: String,
     /// The volumes that its containers have mounted: anonymous volumes have no label to find them by.
     seen: RefCell<BTreeSet<String>>,
 }
@@ -45,51 +75,41 @@ pub struct Stack {
 impl Stack {
     /// A stack that is not started. What the embedded Portainer deploys is not on the real engine.
     pub fn new() -> Self {
-        let (host, compose) = (Host::new(), Compose::new());
-        Self::of(host, compose, None, None)
+        Self::of(Host::new(), OLD, None)
     }
 
-    /// The same, which `compose` starts.
-    pub fn started_by(compose: Compose) -> Self {
-        Self::of(Host::new(), compose, None, None)
+    /// The same, with these programs.
+    pub fn with(case: Case) -> Self {
+        Self::of(Host::new(), case, None)
     }
 
     /// A stack that is not started. The embedded Portainer deploys onto the real engine.
-    pub fn with_portainer() -> Self {
-        Self::between(Compose::new(), &Compose::new(), Era::Sync)
-    }
-
-    /// A stack that is not started. `origin` starts it by hand, the host has the program `present`, and a Portainer of `era`
-    /// deploys onto the real engine.
-    pub fn between(origin: Compose, present: &Compose, era: Era) -> Self {
+    pub fn by(case: Case) -> Self {
         let host = Host::new();
-        let portainer = Portainer::start(&host, era);
-        Self::of(host, origin, Some(present), Some(portainer))
+        let portainer = Portainer::start(&host, case.era);
+        Self::of(host, case, Some(portainer))
     }
 
-    /// The host has the program `present`, or else the one that starts the stack.
-    fn of(
-        host: Host,
-        compose: Compose,
-        present: Option<&Compose>,
-        portainer: Option<Portainer>,
-    ) -> Self {
-        static ENGINE: LazyLock<String> = LazyLock::new(|| docker(&["info", "-f", "{{.ID}}"]));
+    fn of(host: Host, case: Case, portainer: Option<Portainer>) -> Self {
+        static ENGINE: OnceLock<String> = OnceLock::new();
         let mut world = World::new(KEY);
         // The environment has the ID of this host's engine (B03).
-        world.engine.clone_from(&ENGINE);
+        let engine = ENGINE.get_or_init(|| host.docker("info -f {{.ID}}"));
+        world.engine.clone_from(engine);
         for endpoint in world.endpoints.values_mut() {
             endpoint.engine.clone_from(&world.engine);
         }
         let options = Options {
-            program: portainer.as_ref().map(Portainer::program),
-            era: portainer.as_ref().map_or_else(Era::default, |one| one.era),
+            program: portainer
+                .as_ref()
+                .map(|portainer| portainer.program(case.era)),
+            era: case.era,
             has_real_engines: true,
             ..Options::default()
         };
         let stack = Self {
             host,
-            compose,
+            case,
             rehearsal: Rehearsal::start(world, options).unwrap(),
             portainer,
             root: tempfile::tempdir().unwrap(),
@@ -98,8 +118,9 @@ impl Stack {
             seen: RefCell::default(),
         };
         fs::create_dir(stack.dir()).unwrap();
-        fs::create_dir(stack.bin()).unwrap();
-        present.unwrap_or(&stack.compose).install(&stack.bin());
+        let plugins = stack.config().join("cli-plugins");
+        fs::create_dir_all(&plugins).unwrap();
+        symlink(case.host.program(), plugins.join("docker-compose")).unwrap();
         stack
     }
 
@@ -114,23 +135,60 @@ impl Stack {
     }
 
     /// The state directory.
-    pub fn state(&self) -> PathBuf {
+    pub fn state_dir(&self) -> PathBuf {
         self.home.path().join("state")
     }
 
-    /// Its programs come first on `PATH`.
-    fn bin(&self) -> PathBuf {
-        self.home.path().join("bin")
+    /// The configuration of `docker`, which has Compose as its plugin.
+    fn config(&self) -> PathBuf {
+        self.home.path().join("docker")
     }
 
-    /// Writes the Compose file and the files, and starts the stack.
+    /// Writes the Compose file and the files, starts the stack, and writes a file to each of its volumes.
     pub fn running(self, text: &str, files: &[(&str, &str)]) -> Self {
+        let stack = self.stopped(text, files);
+        stack.start();
+        stack
+    }
+
+    /// Writes the Compose file and the files.
+    pub fn stopped(self, text: &str, files: &[(&str, &str)]) -> Self {
         self.write(text);
         for (name, content) in files {
             self.file(name, content);
         }
-        self.up();
         self
+    }
+
+    /// Starts the stack, waits until it is healthy, and writes a file to each of its volumes.
+    pub fn start(&self) {
+        self.up();
+        self.wait_until_healthy();
+        self.write_data();
+    }
+
+    /// Writes a file to each volume that a running container can write to.
+    pub fn write_data(&self) {
+        for (name, container) in &self.containers().0 {
+            if container["State"]["Running"] != true {
+                continue;
+            }
+            let mounts = container["Mounts"].as_array().unwrap().iter();
+            for mount in mounts.filter(|mount| mount["RW"] == true) {
+                let at = mount["Destination"].as_str().unwrap();
+                let script = format!("if [ -d {at} ]; then echo {name}{at} > {at}/kept; fi");
+                self.docker(&format!("exec {name} /bin/sh -c {}", quoted(&script)));
+            }
+        }
+    }
+
+    /// Waits until every health check has succeeded.
+    pub fn wait_until_healthy(&self) {
+        wait_until(|| {
+            let containers = self.containers().0;
+            let mut healths = containers.values().map(|one| &one["State"]["Health"]);
+            healths.all(|health| health.is_null() || health["Status"] == "healthy")
+        });
     }
 
     /// Writes the Compose file, with `$IMAGE`, `$PROJECT`, `$SUBNET` and `$PORT` replaced. `$SLEEP` is a container of the
@@ -149,10 +207,9 @@ impl Stack {
         let text = format!("{text}{default}")
             .replace("$SLEEP", &format!("image: $IMAGE{sleep}"))
             .replace("$OWN_SLEEP", &format!("image: $PROJECT{sleep}"))
-            .replace("$IMAGE", IMAGE)
-            .replace("$PROJECT", &self.host.project)
             .replace("$SUBNET", &self.subnet)
             .replace("$PORT", &free_port().to_string());
+        let text = self.host.filled(&text);
         fs::write(self.dir().join("docker-compose.yml"), &text).unwrap();
         let dir = self.dir().to_str().unwrap().to_owned();
         self.rehearsal.world(|world| {
@@ -167,7 +224,8 @@ impl Stack {
 
     /// Replaces a part of the Compose file.
     pub fn edit(&self, from: &str, to: &str) {
-        self.file("docker-compose.yml", &self.text().replace(from, to));
+        let [from, to] = [from, to].map(|text| self.host.filled(text));
+        self.file("docker-compose.yml", &self.text().replace(&from, &to));
     }
 
     /// Writes a file to the directory of the stack.
@@ -177,15 +235,26 @@ impl Stack {
         fs::write(path, text).unwrap();
     }
 
-    /// Creates an image for this test that sleeps like `$SLEEP` and declares the volume `/imgvol`. Each new volume at `/imgvol` or `/anonymous`
-    /// gets a file that identifies the test.
+    /// Starts a sleeping container outside the stack, which ends with the test.
+    pub fn sleep(&self, options: &str) {
+        let start = "run -d --init --label $MARK";
+        self.docker(&format!("{start} {options} $IMAGE /bin/sleep 600"));
+    }
+
+    /// Runs a script in a container of `image`, and makes another image of the container.
+    pub fn commit(&self, image: &str, script: &str, changes: &str, to: &str) {
+        let start = "run --name $PROJECT-commit --label $MARK --network=none";
+        self.docker(&format!("{start} {image} /bin/sh -c {}", quoted(script)));
+        self.docker(&format!("commit {changes} $PROJECT-commit {to}"));
+        self.docker("rm -f -v $PROJECT-commit");
+    }
+
+    /// Creates an image for this test that sleeps like `$SLEEP` and declares the volume `/imgvol`. Each new volume at `/imgvol`
+    /// or `/anonymous` gets a file that identifies the test.
     fn image(&self) {
-        let image = &self.host.project;
-        let script =
-            format!("mkdir /imgvol /anonymous && touch /imgvol/{image} /anonymous/{image}");
-        let (volume, sleep) = ("VOLUME /imgvol", r#"CMD ["/bin/sleep", "600"]"#);
-        let changes = ["--change", volume, "--change", sleep];
-        self.host.commit(IMAGE, &script, &changes, image);
+        let script = "mkdir /imgvol /anonymous; echo $PROJECT | busybox tee /imgvol/$PROJECT > /anonymous/$PROJECT";
+        let changes = r#"--change 'VOLUME /imgvol' --change 'CMD ["/bin/sleep", "600"]'"#;
+        self.commit("$IMAGE", script, changes, "$PROJECT");
     }
 
     /// Runs `compose up -d`. Returns its messages.
@@ -196,118 +265,90 @@ impl Stack {
     /// Runs a Compose command. Returns its messages.
     pub fn compose(&self, arguments: &[&str]) -> String {
         let project = &self.host.project;
-        let messages = self.compose.run(&self.dir(), project, arguments);
+        let messages = self.case.origin.run(&self.dir(), project, arguments);
         self.containers();
-        messages
+        self.host.seen(&messages)
     }
 
-    /// The content of a file in a volume. The error is the message of `docker`.
-    pub fn in_volume(&self, volume: &str, file: &str) -> Result<String, String> {
-        let (mark, file) = (self.host.mark(), format!("/volume/{file}"));
+    /// Runs `docker` with the words of a line, in which `$PROJECT`, `$IMAGE`, `$MARK` and `$SUBNET` are replaced. It must succeed.
+    pub fn docker(&self, line: &str) -> String {
+        self.host.docker(&line.replace("$SUBNET", &self.subnet))
+    }
+
+    /// The lines that `docker` prints; none if it fails.
+    pub fn lines(&self, line: &str) -> Vec<String> {
+        self.host.lines(line)
+    }
+
+    /// The content of a file in a volume; nothing if there is none.
+    pub fn in_volume(&self, volume: &str, file: &str) -> String {
         let mount = format!("type=volume,source={volume},target=/volume,volume-nocopy");
-        let mut arguments = vec!["run", "--rm", "--label", &mark, "--network=none"];
-        arguments.extend(["--mount", &mount, IMAGE, "/bin/cat", &file]);
-        let output = attempt(&arguments).map_err(|error| error.to_string())?;
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end().to_owned();
-        if output.status.success() {
-            Ok(text(output.stdout))
-        } else {
-            Err(text(output.stderr))
-        }
+        let run = "run --rm --label $MARK --network=none --mount";
+        let read = format!("{run} {mount} $IMAGE /bin/cat /volume/{file}");
+        self.lines(&read).join("\n")
     }
 
-    /// The volumes that were created for containers of this test's [`Self::image`], mounted or not. The file of the
-    /// image identifies them.
-    pub fn created_volumes(&self) -> Vec<String> {
-        let mut created = lines(&["volume", "ls", "-q", "--filter", "dangling=true"]);
-        created.retain(|volume| volume.len() == 64 && self.is_of_image(volume));
-        let mounted = self.containers();
-        let mounts = mounted
-            .values()
-            .map(|one| one["Mounts"].as_array().unwrap());
-        let mounts = mounts.flatten();
-        created.extend(mounts.filter_map(|mount| mount["Name"].as_str().map(str::to_owned)));
-        created.sort();
-        created
-    }
-
-    fn is_of_image(&self, volume: &str) -> bool {
-        let file = &self.host.project;
-        // Prefers the mount point: while a container uses the volume, another test cannot remove it.
-        let mount_point = lines(&["volume", "inspect", "--format", "{{.Mountpoint}}", volume]);
-        match mount_point.first().map(fs::read_dir) {
-            Some(Ok(mut entries)) => {
-                entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() == file.as_str()))
-            }
-            Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
-                self.in_volume(volume, file).is_ok()
-            }
-            _ => false,
-        }
-    }
-
-    /// The inspect JSON of the stack's containers, by name.
-    pub fn containers(&self) -> BTreeMap<String, Value> {
-        let found = inspect("container", &self.ids());
-        let mut seen = self.seen.borrow_mut();
-        let mut containers = BTreeMap::new();
-        for container in found {
-            for mount in container["Mounts"].as_array().unwrap() {
-                seen.extend(mount["Name"].as_str().map(str::to_owned));
-            }
+    /// The inspect objects of the stack's containers, by name.
+    pub fn containers(&self) -> Containers {
+        let named = |container: Value| {
             let name = container["Name"].as_str().unwrap();
-            containers.insert(name.trim_start_matches('/').to_owned(), container);
-        }
+            (name.trim_start_matches('/').to_owned(), container)
+        };
+        let found = self.host.inspect("container", &self.ids());
+        let containers = Containers(found.into_iter().map(named).collect());
+        let volumes = containers
+            .mounts()
+            .filter_map(|mount| mount["Name"].as_str());
+        let volumes = volumes.map(|volume| self.host.filled(volume));
+        self.seen.borrow_mut().extend(volumes);
         containers
     }
 
     /// The full IDs of the stack's containers.
     pub fn ids(&self) -> Vec<String> {
-        lines(&["ps", "-aq", "--no-trunc", "--filter", &self.label()])
+        self.lines(&format!("ps -aq --no-trunc --filter label={LABEL}"))
     }
 
-    /// The inspect JSON of the stack's networks.
+    fn ids_of_networks(&self) -> Vec<String> {
+        self.lines(&format!("network ls -q --filter label={LABEL}"))
+    }
+
+    /// The inspect objects of the stack's networks.
     pub fn networks(&self) -> Vec<Value> {
-        let ids = lines(&["network", "ls", "-q", "--filter", &self.label()]);
-        let mut networks = inspect("network", &ids);
+        let mut networks = self.host.inspect("network", &self.ids_of_networks());
         networks.sort_by_key(|network| network["Name"].to_string());
         networks
     }
 
-    /// The name of the container of a service.
-    pub fn name(&self, service: &str) -> String {
-        self.host.name(&format!("{service}-1"))
-    }
-
     /// Removes all containers of the stack, but not their networks.
     pub fn remove_all(&self) {
-        let ids = self.ids();
-        let ids = ids.iter().map(String::as_str);
-        docker(&["rm", "-f"].into_iter().chain(ids).collect::<Vec<_>>());
+        self.docker(&format!("rm -f {}", self.ids().join(" ")));
         assert!(self.ids().is_empty());
     }
 
     /// Removes all networks of the stack.
     pub fn remove_networks(&self) {
-        for network in self.networks() {
-            docker(&["network", "rm", network["Id"].as_str().unwrap()]);
-        }
+        self.docker(&format!("network rm {}", self.ids_of_networks().join(" ")));
     }
 
-    /// Waits until the engine has restarted these containers so often by their restart policy, and they do not run.
-    pub fn wait_for_restarts(&self, names: &[String], count: u64) {
+    /// Waits until the engine has restarted the containers of these services so often by their restart policy, and they do
+    /// not run.
+    pub fn wait_for_restarts(&self, services: &[&str], count: u64) {
         let paused = |one: &Value| {
             one["RestartCount"].as_u64() >= Some(count) && one["State"]["Restarting"] == true
         };
         wait_until(|| {
             let containers = self.containers();
-            names.iter().all(|name| paused(&containers[name]))
+            services.iter().all(|service| paused(&containers[*service]))
         });
     }
 
     /// Runs a script in the running container of a service.
     pub fn sh(&self, service: &str, script: &str) -> String {
-        docker(&["exec", &self.name(service), "/bin/sh", "-c", script])
+        self.docker(&format!(
+            "exec $PROJECT-{service}-1 /bin/sh -c {}",
+            quoted(script)
+        ))
     }
 
     /// The binary with the arguments in a line, in which `$PROJECT` is replaced. An adoption and a restore get `--yes`,
@@ -321,12 +362,11 @@ impl Stack {
                 command.env_remove(name);
             }
         }
-        let path = env::var("PATH").unwrap_or_default();
         let asks = matches!(arguments[0], "adopt" | "restore") && !arguments.contains(&"--list");
         command
             .args(arguments)
             .args(asks.then_some("--yes"))
-            .env("PATH", format!("{}:{path}", self.bin().display()))
+            .env("DOCKER_CONFIG", self.config())
             // Hides the settings files of the machine.
             .env("XDG_CONFIG_HOME", self.home.path())
             .env("STACKLIFT_SYSTEM_SETTINGS", self.home.path().join("none"))
@@ -334,7 +374,7 @@ impl Stack {
             .env("STACKLIFT_BASE_URL", self.rehearsal.base_url())
             .env("STACKLIFT_STACKS_ROOT", self.root.path())
             .env("STACKLIFT_ENGINE", "api")
-            .env("STACKLIFT_STATE_DIR", self.state())
+            .env("STACKLIFT_STATE_DIR", self.state_dir())
             .stdin(Stdio::null())
             .current_dir(self.home.path());
         command
@@ -350,14 +390,28 @@ impl Stack {
         child.wait().unwrap();
     }
 
-    /// The same, while Portainer deploys or removes the stack.
+    /// Whether Portainer deploys or removes the stack.
+    pub fn is_in_flight(&self) -> bool {
+        let top = self.docker("top $PROJECT-portainer");
+        top.contains(portainer::inside(self.case.era))
+    }
+
+    /// Kills a run while Portainer deploys or removes the stack.
     pub fn kill_in_flight(&self, line: &str) {
-        self.kill_when(line, || self.portainer().is_busy());
+        self.kill_when(line, || self.is_in_flight());
     }
 
     /// Runs the binary as [`Self::command`] does.
     pub fn run(&self, line: &str) -> Run {
-        Run::of(&mut self.command(line))
+        self.ended(&mut self.command(line))
+    }
+
+    /// Runs a command. The project is `$PROJECT` in its output.
+    pub fn ended(&self, command: &mut Command) -> Run {
+        let mut run = Run::of(command);
+        run.out = self.host.seen(&run.out);
+        run.err = self.host.seen(&run.err);
+        run
     }
 
     /// Migrates a stack whose Compose file was not edited: takes a snapshot, removes the containers and creates the stack
@@ -388,31 +442,43 @@ impl Stack {
         run
     }
 
+    /// Restores the stack to this state. Another restore and `up` recreate nothing then.
+    #[track_caller]
+    pub fn comes_back(&self, before: &State) -> Run {
+        let run = self.restore();
+        self.assert_is(before);
+        let ids = self.ids();
+        self.restore().says("match the snapshot").hides("recreated");
+        self.up();
+        assert_eq!(self.ids(), ids);
+        run
+    }
+
     /// Takes a snapshot, and nothing else: a migration stops right after it.
     pub fn save(&self) {
         self.record();
-        self.rehearsal
-            .faults()
-            .once(Call::Delete, FaultKind::CloseBefore);
+        let faults = self.rehearsal.faults();
+        faults.once(Call::Delete, FaultKind::CloseBefore);
         self.run("$PROJECT").fails("stacklift restore");
     }
 
-    /// Portainer's own container.
-    pub fn portainer(&self) -> &Portainer {
-        self.portainer.as_ref().expect("a Portainer")
+    /// Runs a shell script once, right before the next deployment, with what [`Self::docker`] replaces.
+    pub fn before_deployment(&self, script: &str) {
+        let portainer = self.portainer.as_ref().expect("a Portainer");
+        portainer.before_deployment(&self.host.filled(script));
     }
 
     /// Adds a Portainer stack of the same name.
-    pub fn record(&self) -> u64 {
+    pub fn record(&self) {
         let name = self.host.project.as_str();
-        self.rehearsal
-            .world(|world| world.add_record(name, 1, RECORD))
+        let world = &self.rehearsal;
+        world.world(|world| world.add_record(name, 1, RECORD));
     }
 
     /// The snapshots on disk, oldest first.
     pub fn snapshots(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
-        for stack in files_in(&self.state().join("snapshots")) {
+        for stack in files_in(&self.state_dir().join("snapshots")) {
             found.extend(files_in(&stack));
         }
         // Not a request, nor what was last sent.
@@ -420,26 +486,13 @@ impl Stack {
         found.sort();
         found
     }
-
-    fn label(&self) -> String {
-        format!("label={PROJECT}={}", self.host.project)
-    }
 }
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        remove_all(&self.label(), self.seen.take().into_iter().collect());
+        let volumes = self.seen.take().into_iter().collect();
+        self.host.remove(LABEL, volumes);
     }
-}
-
-/// The inspect JSON of the named objects, in the same order.
-pub fn inspect(kind: &str, names: &[String]) -> Vec<Value> {
-    if names.is_empty() {
-        return Vec::new();
-    }
-    let mut arguments = vec![kind, "inspect"];
-    arguments.extend(names.iter().map(String::as_str));
-    serde_json::from_str(&docker(&arguments)).unwrap()
 }
 
 /// The entries of a directory; none if it does not exist.

@@ -1,7 +1,6 @@
 //! B18: the files of a container's own layer, on a real engine.
 
-use super::{bench::Stack, sameness::assert_same};
-use crate::host::docker;
+use super::bench::Stack;
 
 /// Compose copies the content of `web.conf` and the value of the secret into the container before it starts it.
 const STACK: &str = "services:
@@ -42,23 +41,15 @@ fn b18_what_compose_copied_and_what_was_written_inside_comes_back() {
          busybox ln -s sub/file /srv/own/link && busybox ln /srv/own/sub/file /srv/own/sub/hard && echo v > /srv/volume/x && \
          echo 1 > /run/web.pid && touch /tmp/gone && rm /tmp/gone",
     );
-    let (before, look) = (stack.containers(), stack.sh("web", LOOK));
+    let (before, look) = (stack.state(), stack.sh("web", LOOK));
     assert!(look.contains("listen 80") && look.contains(KEY), "{look}");
     stack.migrate();
-    stack.restore().hides(KEY);
-    assert_same(&before, &stack.containers());
+    // Compose itself keeps the restored containers.
+    stack.comes_back(&before).hides(KEY);
     assert_eq!(stack.sh("web", LOOK), look);
     assert_eq!(stack.sh("web", "ls /run"), "secrets", "no PID file");
-    let job = docker(&["diff", &stack.name("job")]);
+    let job = stack.docker("diff $PROJECT-job-1");
     assert!(job.contains("/done"), "{job}");
-    // Again: everything matches.
-    let ids = stack.ids();
-    stack.restore().says("2 containers match the snapshot");
-    assert_eq!(stack.ids(), ids);
-
-    // Compose itself keeps the restored containers.
-    stack.up();
-    assert_eq!(stack.ids(), ids);
 }
 
 #[test]
@@ -68,20 +59,16 @@ fn n17_what_compose_copies_into_a_container_that_it_recreates_is_there() {
     stack.write(&STACK.replace("init: true", "init: true\n    labels: {edited: '1'}"));
     stack.run("adopt $PROJECT --rerun-jobs").code(0);
     let copied = stack.sh("web", "cat /web.conf /run/secrets/key");
-    assert!(
-        copied.contains("listen 80") && copied.contains(KEY),
-        "{copied}"
-    );
+    assert!(copied.contains("listen 80"), "{copied}");
+    assert!(copied.contains(KEY), "{copied}");
 }
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn b18_what_is_too_large_is_a_difference_each_time() {
     let stack = started();
-    stack.sh(
-        "web",
-        "busybox dd if=/dev/zero of=/large bs=1M count=2; rm /bin/nc; echo 1 > /small",
-    );
+    let large = "busybox dd if=/dev/zero of=/large bs=1M count=2";
+    stack.sh("web", &format!("{large}; rm /bin/nc; echo 1 > /small"));
     stack.migrate();
     let warned = ["these cannot be restored", "/bin/nc, /large"];
     let lost = "these files inside the container are lost: /bin/nc, /large";
@@ -97,8 +84,7 @@ fn b17_the_snapshot_of_a_restore_keeps_files_that_were_written_since() {
     stack.migrate();
     stack.up();
     stack.sh("web", "echo 2 > /since");
-    let limits = ["--memory=64m", "--memory-swap=64m"];
-    docker(&[&["update"], &limits[..], &[&stack.name("web")]].concat());
+    stack.docker("update --memory=64m --memory-swap=64m $PROJECT-web-1");
     let kept = "1 file written since then is removed, and kept in a new snapshot: /since";
     stack.run("restore $PROJECT").succeeds(kept);
     let last = stack.snapshots().pop().unwrap();

@@ -4,8 +4,8 @@ use std::{
     env,
     io::{self, Write as _},
     panic,
-    path::{Path, PathBuf},
-    process::{Command, Output, id},
+    path::Path,
+    process::{Command, id},
     sync::{
         Once,
         atomic::{AtomicU32, Ordering},
@@ -14,11 +14,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde_json::Value;
+
 /// The image that `scripts/test` creates.
 pub const IMAGE: &str = "stacklift-test-busybox";
-
-/// The label that names a container's project.
-pub const PROJECT: &str = "com.docker.compose.project";
 
 /// The label of every container, network and volume of a test.
 const MARK: &str = "stacklift.test";
@@ -42,93 +41,82 @@ impl Host {
             }));
         });
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        // No name begins with another one.
         Self {
-            project: format!("stacklift-test-{}-{count}", id()),
+            project: format!("stacklift-test-{}-{count:03}", id()),
         }
     }
 
-    /// The full name of the container `name`.
-    pub fn name(&self, name: &str) -> String {
-        format!("{}-{name}", self.project)
+    /// A text with `$PROJECT`, `$IMAGE` and `$MARK`, the label that makes [`Host`] remove an object, replaced.
+    pub fn filled(&self, text: &str) -> String {
+        text.replace("$MARK", &format!("{MARK}=$PROJECT"))
+            .replace("$PROJECT", &self.project)
+            .replace("$IMAGE", IMAGE)
     }
 
-    /// Starts a sleeping container outside the stack, which ends with the test.
-    pub fn run(&self, name: &str, options: &[&str], image: &str) -> String {
-        let mark = self.mark();
-        let start = ["run", "-d", "--init", "--name", name, "--label", &mark];
-        docker(&[&start, options, &[image, "/bin/sleep", "600"]].concat())
+    /// What a test sees of an output: the project is `$PROJECT`.
+    pub fn seen(&self, output: &str) -> String {
+        output.replace(&self.project, "$PROJECT")
     }
 
-    /// Runs a script in a container of `image`, and makes another image of the container.
-    pub fn commit(&self, image: &str, script: &str, changes: &[&str], to: &str) {
-        let (name, mark) = (self.name("commit"), self.mark());
-        let start = ["run", "--name", &name, "--label", &mark, "--network=none"];
-        docker(&[&start[..], &[image, "/bin/sh", "-c", script]].concat());
-        docker(&[&["commit"], changes, &[&name, to]].concat());
-        docker(&["rm", "-f", "-v", &name]);
+    /// Runs `docker` with the words of a line, which is filled. The error is its message.
+    fn attempt(&self, line: &str) -> Result<String, String> {
+        let words = shlex::split(&self.filled(line)).expect("words");
+        let output = Command::new("docker").args(words).output().unwrap();
+        let text = |bytes: &[u8]| self.seen(String::from_utf8_lossy(bytes).trim_end());
+        if output.status.success() {
+            Ok(text(&output.stdout))
+        } else {
+            Err(text(&output.stderr))
+        }
     }
 
-    /// The label that makes [`Host`] remove an object at the end of the test.
-    pub fn mark(&self) -> String {
-        format!("{MARK}={}", self.project)
+    /// Runs `docker` with the words of a line, which is filled. It must succeed. Returns its output.
+    #[track_caller]
+    pub fn docker(&self, line: &str) -> String {
+        let output = self.attempt(line);
+        output.unwrap_or_else(|message| panic!("docker {line}: {message}"))
+    }
+
+    /// The lines of its output; none if it fails.
+    pub fn lines(&self, line: &str) -> Vec<String> {
+        let output = self.attempt(line).unwrap_or_default();
+        output.lines().map(str::to_owned).collect()
+    }
+
+    /// The inspect objects of these containers, networks or volumes, in the same order.
+    pub fn inspect(&self, kind: &str, names: &[String]) -> Vec<Value> {
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let found = self.docker(&format!("{kind} inspect {}", names.join(" ")));
+        serde_json::from_str(&found).unwrap()
+    }
+
+    /// Removes the containers, volumes and networks with a label, and these volumes.
+    pub fn remove(&self, label: &str, mut volumes: Vec<String>) {
+        let found = |list: &str| self.lines(&format!("{list} -q --filter label={label}"));
+        let remove =
+            |line: &str, found: &[String]| self.lines(&format!("{line} {}", found.join(" ")));
+        remove("rm -f -v", &found("ps -a"));
+        volumes.extend(found("volume ls"));
+        remove("volume rm -f", &volumes);
+        remove("network rm", &found("network ls"));
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        let filter = format!("label={}", self.mark());
-        remove_all(&filter, Vec::new());
-        // Not `{project}*`: that would match the tenth test's images when the first test ends.
-        let image = format!("reference={}", self.project);
-        let others = format!("reference={}-*", self.project);
-        let list = ["images", "--filter", &image, "--filter", &others];
-        let format = ["--format", "{{.Repository}}:{{.Tag}}"];
-        remove(&["rmi", "-f"], &lines(&[&list[..], &format].concat()));
+        self.remove("$MARK", Vec::new());
+        let own = "--filter reference=$PROJECT* --filter reference=*/*:$PROJECT";
+        let images = format!("images {own} --format {{{{.Repository}}}}:{{{{.Tag}}}}");
+        self.lines(&format!("rmi -f {}", self.lines(&images).join(" ")));
     }
 }
 
-/// Removes these volumes, and the containers, volumes and networks of a filter.
-pub fn remove_all(filter: &str, mut volumes: Vec<String>) {
-    let found = |list: &[&str]| lines(&[list, &["-q", "--filter", filter]].concat());
-    remove(&["rm", "-f", "-v"], &found(&["ps", "-a"]));
-    volumes.extend(found(&["volume", "ls"]));
-    remove(&["volume", "rm", "-f"], &volumes);
-    remove(&["network", "rm"], &found(&["network", "ls"]));
-}
-
-fn remove(verbs: &[&str], found: &[String]) {
-    if !found.is_empty() {
-        let found = found.iter().map(String::as_str);
-        let arguments: Vec<_> = verbs.iter().copied().chain(found).collect();
-        attempt(&arguments).ok();
-    }
-}
-
-/// The lines that `docker` prints; none if it fails.
-pub fn lines(arguments: &[&str]) -> Vec<String> {
-    let output = attempt(arguments).map(|output| output.stdout);
-    let text = String::from_utf8(output.unwrap_or_default()).unwrap();
-    text.lines().map(str::to_owned).collect()
-}
-
-/// Runs `docker`, which must succeed. Returns its output.
-pub fn docker(arguments: &[&str]) -> String {
-    let output = attempt(arguments).unwrap();
-    assert!(
-        output.status.success(),
-        "docker {}: {}",
-        arguments.join(" "),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
-}
-
-/// Runs `docker`.
-pub fn attempt(arguments: &[&str]) -> std::io::Result<Output> {
-    Command::new("docker").args(arguments).output()
+/// A text as one word of a line.
+pub fn quoted(text: &str) -> String {
+    shlex::try_quote(text).expect("a word").into_owned()
 }
 
 /// Waits until something is the case.
@@ -147,64 +135,37 @@ pub fn required(variable: &str) -> String {
 }
 
 /// A Compose program.
-pub struct Compose {
-    program: String,
-    first: &'static [&'static str],
-    /// The folder of the Docker configuration, if it is not the usual one.
-    pub config: Option<PathBuf>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compose {
+    /// `STACKLIFT_TEST_COMPOSE`.
+    Two,
+    /// `STACKLIFT_TEST_COMPOSE_5`.
+    Five,
 }
 
 impl Compose {
-    /// `STACKLIFT_TEST_COMPOSE`, otherwise the plugin of `docker`.
-    pub fn new() -> Self {
-        let program = env::var("STACKLIFT_TEST_COMPOSE").unwrap_or_default();
-        let (program, first): (_, &[_]) = match program.as_str() {
-            "" => ("docker".to_owned(), &["compose"]),
-            _ => (program, &[]),
-        };
-        Self {
-            program,
-            first,
-            config: None,
-        }
+    /// Its path.
+    pub fn program(self) -> String {
+        required(match self {
+            Self::Two => "STACKLIFT_TEST_COMPOSE",
+            Self::Five => "STACKLIFT_TEST_COMPOSE_5",
+        })
     }
 
-    /// Compose 5: `STACKLIFT_TEST_COMPOSE_5`.
-    pub fn five() -> Self {
-        let program = required("STACKLIFT_TEST_COMPOSE_5");
-        Self {
-            program,
-            first: &[],
-            config: None,
-        }
+    /// It with these arguments, in `folder` for `project`.
+    pub fn command(self, folder: &Path, project: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.program());
+        command.arg("--project-directory").arg(folder);
+        command.args(["-p", project]).args(arguments);
+        command
     }
 
-    /// Runs it in `folder` for `project`. It must succeed. Returns its messages.
-    pub fn run(&self, folder: &Path, project: &str, arguments: &[&str]) -> String {
-        let dir = folder.to_str().unwrap();
-        let start = ["--project-directory", dir, "-p", project];
-        let arguments: Vec<_> = start.iter().chain(arguments).copied().collect();
-        let output = self.attempt(&arguments).unwrap();
+    /// Runs it. It must succeed. Returns its messages.
+    pub fn run(self, folder: &Path, project: &str, arguments: &[&str]) -> String {
+        let mut command = self.command(folder, project, arguments);
+        let output = command.output().unwrap();
         let messages = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            output.status.success(),
-            "{} {}: {messages}",
-            self.program,
-            arguments.join(" ")
-        );
+        assert!(output.status.success(), "{command:?}: {messages}");
         messages
-    }
-
-    /// Makes it the Compose program of a host whose `PATH` starts with `folder`.
-    pub fn install(&self, folder: &Path) {
-        if self.first.is_empty() {
-            std::os::unix::fs::symlink(&self.program, folder.join("docker-compose")).unwrap();
-        }
-    }
-
-    fn attempt(&self, arguments: &[&str]) -> std::io::Result<Output> {
-        let mut command = Command::new(&self.program);
-        command.envs(self.config.iter().map(|config| ("DOCKER_CONFIG", config)));
-        command.args(self.first).args(arguments).output()
     }
 }

@@ -1,7 +1,7 @@
 //! `migrate` pulls the images of the new text while the old containers still run (B27).
 
 use std::{
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     time::Duration,
 };
 
@@ -22,19 +22,19 @@ fn with_new(image: &str) -> Stack {
 #[track_caller]
 fn assert_untouched(stack: &Stack, ids: &[String]) {
     assert_eq!(stack.ids(), ids);
-    let containers = stack.containers();
-    assert_eq!(containers[&stack.name("app")]["State"]["Running"], true);
+    assert_eq!(stack.containers()["app"]["State"]["Running"], true);
     let requests = stack.rehearsal.requests();
     let is_change = |call: Call| matches!(call, Call::Create | Call::Delete | Call::Update);
     assert!(!requests.iter().any(|one| is_change(one.call)));
 }
 
-fn spawn(command: &mut Command) -> Child {
+/// Runs a command, and does something while the engine pulls an image for it.
+fn during_the_pull(mut command: Command, registry: &Registry, act: impl FnOnce()) -> Run {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap()
-}
-
-fn ended(child: Child) -> Run {
+    let child = command.spawn().unwrap();
+    let held = registry.held.recv_timeout(Duration::from_mins(1));
+    act();
+    held.unwrap().send(()).unwrap();
     Run::ended(&child.wait_with_output().unwrap())
 }
 
@@ -68,22 +68,16 @@ fn b27_an_image_that_cannot_be_pulled_refuses_the_run() {
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
-fn b27_an_image_that_portainer_would_pull_again_must_be_served() {
+fn b20_b27_an_image_that_portainer_would_pull_again_must_be_served() {
     let stack = with_new("$IMAGE\n    pull_policy: always");
     let ids = stack.ids();
-    stack.run("$PROJECT").fails(&[
+    let migration = stack.run("$PROJECT");
+    migration.fails(&[
         "images cannot be pulled or built",
         "image stacklift-test-busybox: ",
     ]);
-    assert_untouched(&stack, &ids);
-}
-
-#[test]
-#[ignore = "needs a container engine: run scripts/test"]
-fn b20_an_adoption_pulls_first_what_portainer_would_pull_again() {
-    let stack = with_new("$IMAGE\n    pull_policy: always");
-    let ids = stack.ids();
-    stack.run("adopt $PROJECT").fails(&[
+    let adoption = stack.run("adopt $PROJECT");
+    adoption.fails(&[
         "failed to pull stacklift-test-busybox",
         "Nothing was changed",
     ]);
@@ -109,13 +103,10 @@ fn b27_a_missing_image_is_pulled_before_anything_is_stopped() {
 
         let mut command = stack.command("$PROJECT");
         command.envs(path.map(|path| ("PATH", path)));
-        let child = spawn(&mut command);
-        let held = registry.held.recv_timeout(Duration::from_mins(1)).unwrap();
-        assert_untouched(&stack, &ids);
-        held.send(()).unwrap();
-        let pulled = format!("pulled {}", registry.image);
-        ended(child).succeeds(&["created", &said, &pulled]);
-        assert!(registry.is_pulled());
+        let untouched = || assert_untouched(&stack, &ids);
+        let run = during_the_pull(command, &registry, untouched);
+        run.succeeds(&["created", &said, &format!("pulled {}", registry.image)]);
+        stack.docker(&format!("rmi {}", registry.image));
         assert!(stack.ids().is_empty());
     }
 }
@@ -125,14 +116,12 @@ fn b27_a_missing_image_is_pulled_before_anything_is_stopped() {
 fn b27_a_container_that_changes_during_the_pull_stops_the_run() {
     let registry = Registry::start();
     let stack = with_new(&registry.image);
-    let child = spawn(&mut stack.command("$PROJECT"));
-    let held = registry.held.recv_timeout(Duration::from_mins(1)).unwrap();
-    stack.remove_all();
-    held.send(()).unwrap();
-    ended(child).fails(&[
+    let run = during_the_pull(stack.command("$PROJECT"), &registry, || stack.remove_all());
+    run.fails(&[
         "the stack's containers changed while images were pulled",
         "this run pulled images and changed nothing else",
     ]);
+    stack.docker(&format!("rmi {}", registry.image));
     let requests = stack.rehearsal.requests();
     assert!(requests.iter().all(|one| one.call != Call::Create));
 }

@@ -1,13 +1,8 @@
 //! Kills a run at each request. The next restore must finish its work.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
 use crate::{
-    bench::{RECORD, Stack, kill_after},
-    host::lines,
-    sameness::{assert_same, assert_same_networks},
+    bench::{Stack, kill_after},
+    state::State,
 };
 
 /// Two networks, a volume of the image, an anonymous volume, a shared network and a job.
@@ -28,56 +23,20 @@ networks:
   two: {ipam: {config: [{subnet: $SUBNET.0/24}]}}
 ";
 
-/// The stack, and its state before the run, which must be its state after the restore.
-struct Killed {
-    stack: Stack,
-    containers: BTreeMap<String, Value>,
-    networks: Vec<Value>,
-    volumes: Vec<String>,
-}
-
-impl Killed {
-    fn new() -> Self {
-        let stack = Stack::new().running(STACK, &[]);
-        stack.sh(
-            "db",
-            "echo imgvol > /imgvol/file; echo anonymous > /anonymous/file",
-        );
-        Self {
-            containers: stack.containers(),
-            networks: stack.networks(),
-            volumes: stack.created_volumes(),
-            stack,
-        }
-    }
-
-    fn assert_restored(&self, record: Option<&str>) {
-        let stack = &self.stack;
-        assert_same(&self.containers, &stack.containers());
-        assert_same_networks(&self.networks, &stack.networks());
-        let expected = "imgvol\nanonymous";
-        assert_eq!(stack.sh("db", "cat /imgvol/file /anonymous/file"), expected);
-        assert_eq!(stack.created_volumes(), self.volumes);
-        let records = stack.rehearsal.world(|world| world.records.clone());
-        let texts: Vec<_> = records.values().map(|one| one.text.as_str()).collect();
-        assert_eq!(texts, Vec::from_iter(record));
-        // No other container exists, whatever its name.
-        let image = format!("ancestor={}", stack.host.project);
-        assert_eq!(lines(&["ps", "-aq", "--filter", &image]).len(), 2);
-    }
+#[track_caller]
+fn assert_restored(stack: &Stack, before: &State) {
+    stack.assert_is(before);
+    // No other container exists, whatever its name.
+    let all = stack.lines("ps -aq --filter ancestor=$PROJECT");
+    assert_eq!(all.len(), 2);
 }
 
 /// The numbers of requests to kill a run after: before and after each request that changes something.
 fn kill_points(requests: &[String]) -> Vec<usize> {
-    let writes = |index: usize| {
-        let request = requests.get(index).map_or("", String::as_str);
-        ["POST ", "PUT ", "DELETE "]
-            .iter()
-            .any(|method| request.contains(method))
-    };
-    let points: Vec<_> = (1..requests.len())
-        .filter(|&after| writes(after - 1) || writes(after))
-        .collect();
+    let methods = ["POST ", "PUT ", "DELETE "];
+    let writes = |request: &String| methods.iter().any(|method| request.contains(method));
+    let around = |after: &usize| requests[after - 1..=*after].iter().any(writes);
+    let points: Vec<_> = (1..requests.len()).filter(around).collect();
     assert!(points.len() > 4, "{requests:#?}");
     points
 }
@@ -85,8 +44,8 @@ fn kill_points(requests: &[String]) -> Vec<usize> {
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn a_restore_that_is_killed_repeatedly_finishes() {
-    let killed = Killed::new();
-    let stack = &killed.stack;
+    let stack = Stack::new().running(STACK, &[]);
+    let before = stack.state();
     stack.migrate();
     stack.remove_networks();
     // The first requests only read.
@@ -97,20 +56,20 @@ fn a_restore_that_is_killed_repeatedly_finishes() {
         }
         assert!(after < 500, "the restore does not finish: {seen:#?}");
     }
-    killed.assert_restored(None);
+    assert_restored(&stack, &before);
 }
 
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn a_killed_migration_is_rolled_back_by_a_restore() {
-    let killed = Killed::new();
-    let stack = &killed.stack;
+    let stack = Stack::new().running(STACK, &[]);
     // The restore must recreate the deleted Portainer stack, too.
     stack.record();
+    let before = stack.state();
     let all = kill_after(stack.command("migrate $PROJECT"), usize::MAX);
     assert!(stack.ids().is_empty(), "{all:#?}");
     stack.restore();
-    killed.assert_restored(Some(RECORD));
+    assert_restored(&stack, &before);
     for after in kill_points(&all) {
         let snapshots = stack.snapshots();
         let ids = stack.ids();
@@ -120,6 +79,6 @@ fn a_killed_migration_is_rolled_back_by_a_restore() {
         } else {
             stack.restore();
         }
-        killed.assert_restored(Some(RECORD));
+        assert_restored(&stack, &before);
     }
 }

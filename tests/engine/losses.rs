@@ -1,6 +1,6 @@
 //! B01: a migration of an unedited file names no loss of a setting, whatever the engine calls it.
 
-use super::bench::Stack;
+use super::bench::{OLD, Stack};
 
 /// A service of its own for each group of settings, so that a loss is found by its container.
 const RICH: &str = include_str!("../fixtures/stacks/losses.yml");
@@ -47,13 +47,11 @@ volumes:
   ram: {driver_opts: {type: tmpfs, device: tmpfs}}
   kept: {driver_opts: {type: tmpfs, device: tmpfs}}
 ";
-    let stack = Stack::with_portainer().running(text, &[]);
-    stack.sh(
-        "a",
-        "echo x > /r/file; mv /var /old; ln -s ../../../../../etc /var",
-    );
+    let stack = Stack::by(OLD).stopped(text, &[]);
+    stack.up();
+    let link = "mv /var /old; ln -s ../../../../../etc /var";
+    stack.sh("a", &format!("echo x > /r/file; {link}"));
     stack.sh("b", "echo x > /k/file; echo x > /dev/shm/file");
-    let lost = |service: &str, path: &str| format!("{path} of {}", stack.name(service));
     let run = stack.run("migrate --dry-run $PROJECT").all();
     let rows = run
         .lines()
@@ -61,29 +59,18 @@ volumes:
     let rows: Vec<_> = rows.map(|(of, path)| (of.trim(), path)).collect();
     let expected = [("a", "/r"), ("b", "/dev/shm"), ("b", "/k")];
     assert_eq!(rows, expected, "{run}");
-    assert_eq!(
-        run.matches("is unknown: cannot look into /var/apt of")
-            .count(),
-        1,
-        "{run}"
-    );
+    let unknown = "is unknown: cannot look into /var/apt of";
+    assert_eq!(run.matches(unknown).count(), 1, "{run}");
 
     stack.edit("  a:\n", "  a:\n    labels: {changed: 'yes'}\n");
-    let kept = ["/dev/shm", "/k"].map(|path| lost("b", path)).join(" and ");
-    let kept = format!("if the deployment fails, the files in memory at {kept} are lost");
-    stack
-        .run("plan $PROJECT")
-        .succeeds(&["the files in memory at /r", &*kept]);
-    stack
-        .run("adopt $PROJECT")
-        .succeeds("the files in memory at /r");
-    let emptied = format!("but the files in memory at {}", lost("a", "/r"));
-    stack
-        .run("restore $PROJECT")
-        .succeeds(&[&*emptied, &lost("b", "/k")]);
+    let kept = "if the deployment fails, the files in memory at /dev/shm of $PROJECT-b-1 and /k of $PROJECT-b-1 are lost";
+    let lost = "the files in memory at /r";
+    stack.run("plan $PROJECT").succeeds(&[lost, kept]);
+    stack.run("adopt $PROJECT").succeeds(lost);
+    let emptied = "but the files in memory at /r of $PROJECT-a-1";
+    let restored = stack.run("restore $PROJECT");
+    restored.succeeds(&[emptied, "/k of $PROJECT-b-1"]);
     assert_eq!(stack.sh("a", "ls /r"), "");
-    stack
-        .run("restore $PROJECT")
-        .succeeds(&emptied)
-        .hides("as it was");
+    let again = stack.run("restore $PROJECT");
+    again.succeeds(emptied).hides("as it was");
 }

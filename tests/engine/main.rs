@@ -5,7 +5,6 @@
 mod adopt;
 mod again;
 mod bench;
-mod big;
 #[path = "../rehearsal/client.rs"]
 #[allow(dead_code, reason = "the replay also compares the body")]
 mod client;
@@ -18,7 +17,6 @@ mod in_flight;
 mod kills;
 mod losses;
 mod lost;
-mod newer;
 mod portainer;
 mod registry;
 #[path = "../rehearsal/run.rs"]
@@ -26,4 +24,6 @@ mod registry;
 mod run;
 mod sameness;
 mod saved;
+mod settings;
+mod state;
 mod states;

@@ -1,24 +1,19 @@
 //! Compares restored containers and networks with the original ones: their whole inspect JSON, without the values
 //! that cannot be equal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::state::Containers;
+
 /// Asserts that the same containers exist and that each is unchanged.
 #[track_caller]
-pub fn assert_same(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) {
-    let names =
-        |containers: &BTreeMap<String, Value>| containers.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(before), names(after));
-    let (before, after) = (comparable_all(before), comparable_all(after));
-    for (name, before) in &before {
-        let differences = differences("", before, &after[name]);
-        assert!(
-            differences.is_empty(),
-            "{name}:\n{}",
-            differences.join("\n")
-        );
+pub fn assert_same(before: &Containers, after: &Containers) {
+    assert_eq!(before.names(), after.names());
+    for name in before.names() {
+        let [before, after] = [before, after].map(|containers| comparable(containers, name));
+        assert_equal(name, &before, &after);
     }
 }
 
@@ -26,52 +21,23 @@ pub fn assert_same(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Va
 #[track_caller]
 pub fn assert_same_networks(before: &[Value], after: &[Value]) {
     let comparable = |networks: &[Value]| {
-        let mut networks = networks.to_vec();
-        for network in &mut networks {
-            for path in paths(NETWORK_MAY_DIFFER) {
-                drop_path(network, path);
-            }
-        }
-        Value::Array(networks)
+        let keeps = |path: &[&str], _: &Value| !is_listed(NETWORK_MAY_DIFFER, &path[1..]);
+        flat(&json!(networks), &keeps)
     };
-    let differences = differences("", &comparable(before), &comparable(after));
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert_equal("networks", &comparable(before), &comparable(after));
 }
 
-/// The IDs, by name.
-pub fn ids(containers: &BTreeMap<String, Value>) -> BTreeMap<&str, &str> {
-    let id = |container: &'_ Value| container["Id"].as_str().unwrap_or_default().len();
-    assert!(containers.values().all(|container| id(container) == 64));
-    containers
-        .iter()
-        .map(|(name, container)| (name.as_str(), container["Id"].as_str().unwrap()))
-        .collect()
-}
-
-fn comparable_all(containers: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
-    let ids = ids(containers);
-    containers
-        .iter()
-        .map(|(name, container)| {
-            let mut text = comparable(container.clone()).to_string();
-            // A container that shares with another one names it by its ID.
-            for (name, id) in &ids {
-                text = text.replace(id, &format!("<the id of {name}>"));
-                text = text.replace(&id[..12], &format!("<the short id of {name}>"));
-            }
-            let mut container: Value = serde_json::from_str(&text).unwrap();
-            // From the first start on, the names include the short ID. They are not sorted.
-            for endpoint in endpoints(&mut container) {
-                for names in ["Aliases", "DNSNames"] {
-                    if let Some(names) = endpoint[names].as_array_mut() {
-                        names.retain(|name| !name.to_string().contains("<the short id of"));
-                    }
-                    sort(&mut endpoint[names]);
-                }
-            }
-            (name.clone(), container)
-        })
-        .collect()
+#[track_caller]
+fn assert_equal(name: &str, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
+    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let mut differences = Vec::new();
+    for path in paths {
+        let (before, after) = (before.get(path), after.get(path));
+        if before != after {
+            differences.push(format!("{path}: {before:?} became {after:?}"));
+        }
+    }
+    assert!(differences.is_empty(), "{name}: {differences:#?}");
 }
 
 /// What may differ in a recreated container, and why. `*` is any key. Everything else that the engine shows is compared,
@@ -116,120 +82,97 @@ Containers: compared with each container
 Status: how many addresses are in use, on later engines
 ";
 
-/// The paths of a table, without the reasons.
-fn paths(table: &'static str) -> impl Iterator<Item = &'static str> {
-    table
-        .lines()
-        .filter_map(|row| Some(row.split_once(": ")?.0))
-}
-
-/// Why a listed value is compared all the same.
-fn is_certain(path: &str, parent: &Value, container: &Value) -> bool {
-    let has = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
-    match path {
-        "NetworkSettings/Networks/*/IPAddress" => has(&parent["IPAMConfig"]["IPv4Address"]),
-        "NetworkSettings/Networks/*/GlobalIPv6Address" => has(&parent["IPAMConfig"]["IPv6Address"]),
-        // The tests choose addresses with this beginning.
-        "NetworkSettings/Networks/*/MacAddress" => parent["MacAddress"]
-            .as_str()
-            .is_some_and(|mac| mac.starts_with(CHOSEN_MAC)),
-        "NetworkSettings/Networks/*/DNSNames" => container["State"]["Running"] == true,
-        "Mounts/*/Source" => parent["Type"] != "image",
-        _ => false,
-    }
+/// Whether a table lists a path.
+fn is_listed(table: &str, path: &[&str]) -> bool {
+    table.lines().any(|row| {
+        let (listed, _) = row.split_once(": ").unwrap();
+        let keys: Vec<&str> = listed.split('/').collect();
+        let mut pairs = keys.iter().zip(path);
+        keys.len() == path.len() && pairs.all(|(listed, key)| *listed == "*" || listed == key)
+    })
 }
 
 /// How a MAC address that a test chooses begins.
 pub const CHOSEN_MAC: &str = "02:00:5e:";
 
-/// Drops what may differ. Makes the two ways to mount a volume equal.
-fn comparable(mut container: Value) -> Value {
+/// Why a listed value is compared all the same.
+fn is_certain(path: &[&str], parent: &Value, container: &Value) -> bool {
+    let has = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+    match path {
+        ["NetworkSettings", "Networks", _, key] => match *key {
+            "IPAddress" => has(&parent["IPAMConfig"]["IPv4Address"]),
+            "GlobalIPv6Address" => has(&parent["IPAMConfig"]["IPv6Address"]),
+            // The tests choose addresses with this beginning.
+            "MacAddress" => parent["MacAddress"]
+                .as_str()
+                .is_some_and(|mac| mac.starts_with(CHOSEN_MAC)),
+            "DNSNames" => container["State"]["Running"] == true,
+            _ => false,
+        },
+        ["NetworkSettings", "Ports", port] => {
+            let wanted = &container["HostConfig"]["PortBindings"][port][0]["HostPort"];
+            !matches!(wanted.as_str(), Some("" | "0"))
+        }
+        ["Mounts", _, "Source"] => parent["Type"] != "image",
+        _ => false,
+    }
+}
+
+/// The values of a container by path, without those that may differ. The two ways to mount a volume are equal.
+fn comparable(containers: &Containers, name: &str) -> BTreeMap<String, String> {
+    let original = &containers.0[name];
+    let mut text = original.to_string();
+    // A container that shares with another one names it by its ID.
+    for (name, container) in &containers.0 {
+        let id = container["Id"].as_str().unwrap();
+        text = text.replace(id, &format!("<the id of {name}>"));
+        text = text.replace(&id[..12], &format!("<the short id of {name}>"));
+    }
+    let mut container: Value = serde_json::from_str(&text).unwrap();
     // Of a stopped container only that is compared: the restore does not rerun a finished job to get the same exit code.
-    let original = container.clone();
     if container["State"]["Running"] == false {
         container["State"] = json!("not running");
     }
-    let wanted = &original["HostConfig"]["PortBindings"];
-    for path in paths(MAY_DIFFER) {
-        drop_if(&mut container, path, &|key, parent| {
-            if path == "NetworkSettings/Ports/*" {
-                return matches!(wanted[key][0]["HostPort"].as_str(), Some("" | "0"));
+    let mut networks = container["NetworkSettings"]["Networks"].take();
+    for (name, endpoint) in networks.as_object_mut().unwrap() {
+        // From the first start on, the names include the short ID. They are not sorted.
+        for names in ["Aliases", "DNSNames"] {
+            if let Some(names) = endpoint[names].as_array_mut() {
+                names.retain(|name| !name.to_string().contains("<the short id of"));
             }
-            !is_certain(path, parent, &original)
-        });
-    }
-    for endpoint in endpoints(&mut container) {
+            sort(&mut endpoint[names]);
+        }
         // An empty configuration equals a missing one.
         if endpoint["IPAMConfig"] == json!({}) {
             endpoint["IPAMConfig"] = Value::Null;
         }
+        // Compose 2 gives an external network by its ID, which a restore replaces by its name.
+        if endpoint["NetworkID"] == container["HostConfig"]["NetworkMode"] {
+            container["HostConfig"]["NetworkMode"] = json!(name);
+        }
     }
-    // Compose 2 gives an external network by its ID, which a restore replaces by its name.
-    let networks = original["NetworkSettings"]["Networks"].as_object();
-    let mode = &original["HostConfig"]["NetworkMode"];
-    let named = networks.into_iter().flatten();
-    if let Some((name, _)) = named.into_iter().find(|(_, one)| one["NetworkID"] == *mode) {
-        container["HostConfig"]["NetworkMode"] = json!(name);
-    }
+    container["NetworkSettings"]["Networks"] = networks;
     sort(&mut container["Mounts"]);
-    // The mode for SELinux, which the engine sets for a mount with a named volume.
+    let mut volumes = Vec::new();
     for mount in container["Mounts"].as_array_mut().unwrap() {
-        if mount["Type"] == "volume" && mount["Mode"] == "z" {
-            mount["Mode"] = json!("");
+        if mount["Type"] == "volume" {
+            volumes.push(mount["Destination"].clone());
+            // The mode for SELinux, which the engine sets for a mount with a named volume.
+            if mount["Mode"] == "z" {
+                mount["Mode"] = json!("");
+            }
         }
     }
     // A restored container mounts anonymous volumes by name. `Mounts` shows which volumes are mounted.
-    let volumes: Vec<Value> = container["Mounts"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|mount| mount["Type"] == "volume")
-        .map(|mount| mount["Destination"].clone())
-        .collect();
     if let Some(mounts) = container["HostConfig"]["Mounts"].as_array_mut() {
         mounts.retain(|mount| !(mount["Type"] == "volume" && volumes.contains(&mount["Target"])));
         if mounts.is_empty() {
-            drop_path(&mut container["HostConfig"], "Mounts");
+            container["HostConfig"]["Mounts"] = Value::Null;
         }
     }
-    container
-}
-
-/// Drops the value at `path`, if it exists.
-fn drop_path(value: &mut Value, path: &str) {
-    drop_if(value, path, &|_, _| true);
-}
-
-/// Drops the values at `path` of which `drops` is true, given their key and their parent.
-fn drop_if(value: &mut Value, path: &str, drops: &dyn Fn(&str, &Value) -> bool) {
-    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
-    if let (Some(items), "*") = (value.as_array_mut(), first) {
-        for item in items {
-            drop_if(item, rest, drops);
-        }
-        return;
-    }
-    let parent = value.clone();
-    let Some(fields) = value.as_object_mut() else {
-        return;
-    };
-    if rest.is_empty() {
-        let is_meant = |key: &str| first == "*" || key == first;
-        fields.retain(|key, _| !(is_meant(key) && drops(key, &parent)));
-    } else if first == "*" {
-        fields
-            .values_mut()
-            .for_each(|one| drop_if(one, rest, drops));
-    } else if let Some(one) = fields.get_mut(first) {
-        drop_if(one, rest, drops);
-    }
-}
-
-fn endpoints(container: &mut Value) -> impl Iterator<Item = &mut Value> {
-    let networks = container["NetworkSettings"]["Networks"].as_object_mut();
-    networks
-        .into_iter()
-        .flat_map(|networks| networks.values_mut())
+    flat(&container, &|path, parent| {
+        !is_listed(MAY_DIFFER, path) || is_certain(path, parent, original)
+    })
 }
 
 fn sort(list: &mut Value) {
@@ -238,23 +181,37 @@ fn sort(list: &mut Value) {
     }
 }
 
-/// The paths at which two values differ.
-fn differences(path: &str, before: &Value, after: &Value) -> Vec<String> {
-    match (before, after) {
-        (Value::Object(one), Value::Object(other)) => {
-            let added = other.keys().filter(|key| !one.contains_key(*key));
-            one.keys()
-                .chain(added)
-                .flat_map(|key| differences(&format!("{path}/{key}"), &before[key], &after[key]))
-                .collect()
+/// Whether a value is kept, given its path and its parent.
+type Keeps<'k> = &'k dyn Fn(&[&str], &Value) -> bool;
+
+/// The strings, numbers, booleans and empty lists and objects in a value, by path.
+fn flat(value: &Value, keeps: Keeps) -> BTreeMap<String, String> {
+    fn add(path: &[&str], value: &Value, keeps: Keeps, to: &mut BTreeMap<String, String>) {
+        let children: Vec<(String, &Value)> = match value {
+            Value::Null => return,
+            Value::Object(fields) => fields
+                .iter()
+                .map(|(key, value)| (key.clone(), value))
+                .collect(),
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                items
+                    .map(|(index, value)| (index.to_string(), value))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        if children.is_empty() {
+            to.insert(path.join("/"), value.to_string());
         }
-        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => one
-            .iter()
-            .zip(other)
-            .enumerate()
-            .flat_map(|(at, (one, other))| differences(&format!("{path}/{at}"), one, other))
-            .collect(),
-        _ if before == after => Vec::new(),
-        _ => vec![format!("  {path}: {before} became {after}")],
+        for (key, child) in children {
+            let path = [path, &[key.as_str()]].concat();
+            if keeps(&path, value) {
+                add(&path, child, keeps, to);
+            }
+        }
     }
+    let mut values = BTreeMap::new();
+    add(&[], value, keeps, &mut values);
+    values
 }

@@ -5,10 +5,7 @@ use std::{fs, path::Path};
 use serde_json::Value;
 use testbed::{Call, FaultKind};
 
-use super::{
-    bench::Stack,
-    sameness::{assert_same, ids},
-};
+use super::bench::Stack;
 
 const ONE: &str = "services:
   a:
@@ -17,13 +14,6 @@ const ONE: &str = "services:
     volumes: [/anonymous]
 ";
 
-const SECRET: &str = "hunter2-of-this-test";
-
-fn one() -> Stack {
-    let env = format!("SECRET={SECRET}\n");
-    Stack::new().running(ONE, &[(".env", &env)])
-}
-
 fn read(snapshot: &Path) -> Value {
     serde_json::from_slice(&fs::read(snapshot).unwrap()).unwrap()
 }
@@ -31,18 +21,16 @@ fn read(snapshot: &Path) -> Value {
 #[test]
 #[ignore = "needs a container engine: run scripts/test"]
 fn the_command_adapter_sees_the_same_containers_and_nothing_that_needs_the_api() {
-    let stack = one();
-    let before = stack.containers();
+    let stack = Stack::new().running(ONE, &[(".env", "SECRET=hunter2-of-this-test\n")]);
+    let before = stack.state();
     // A failed deletion stops each run right after its snapshot, so both snapshots show the same container.
     stack.record();
+    let faults = stack.rehearsal.faults();
     for adapter in ["api", "command"] {
-        stack
-            .rehearsal
-            .faults()
-            .once(Call::Delete, FaultKind::CloseBefore);
+        faults.once(Call::Delete, FaultKind::CloseBefore);
         stack.run(&format!("$PROJECT --engine {adapter}")).code(1);
     }
-    assert_eq!(ids(&before), ids(&stack.containers()));
+    before.containers.assert_untouched(&stack.containers());
     let [by_api, by_command] = [0, 1].map(|which| read(&stack.snapshots()[which]));
     assert_eq!(by_api["containers"], by_command["containers"]);
     for part in ["networks", "volumes"] {
@@ -61,5 +49,5 @@ fn the_command_adapter_sees_the_same_containers_and_nothing_that_needs_the_api()
     ]);
     assert!(stack.ids().is_empty());
     stack.restore();
-    assert_same(&before, &stack.containers());
+    stack.assert_has_objects(&before);
 }

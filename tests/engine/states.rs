@@ -2,11 +2,7 @@
 
 use std::fs;
 
-use super::{
-    bench::Stack,
-    sameness::{assert_same, ids},
-};
-use crate::host::docker;
+use super::{bench::Stack, state::Happened};
 
 const STATES: &str = "services:
   runs:
@@ -41,33 +37,30 @@ volumes: {data: {}}
 fn states_are_restored_and_jobs_are_not_rerun() {
     let stack = Stack::new().running(STATES, &[]);
     stack.compose(&["create", "created"]);
-    docker(&["stop", "-t1", &stack.name("stopped")]);
-    docker(&["pause", &stack.name("paused")]);
-    let before = stack.containers();
+    stack.docker("stop -t1 $PROJECT-stopped-1");
+    stack.docker("pause $PROJECT-paused-1");
+    let before = stack.state();
 
     stack.migrate();
     let run = stack.restore();
     run.says("7 containers match the snapshot (3 running; failed and job were not run again)");
+    // The data shows that the job ran once.
+    stack.assert_is(&before);
+    let ids = stack.ids();
 
-    let after = stack.containers();
-    assert_same(&before, &after);
-    let data = stack.host.project.clone() + "_data";
-    assert_eq!(stack.in_volume(&data, "log").unwrap(), "ran");
-
-    docker(&["unpause", &stack.name("paused")]);
-    docker(&["pause", &stack.name("runs")]);
-    docker(&["start", &stack.name("stopped")]);
-    docker(&["pause", &stack.name("stopped")]);
-    docker(&["kill", &stack.name("after")]);
+    stack.docker("unpause $PROJECT-paused-1");
+    stack.docker("pause $PROJECT-runs-1");
+    stack.docker("start $PROJECT-stopped-1");
+    stack.docker("pause $PROJECT-stopped-1");
+    stack.docker("kill $PROJECT-after-1");
     stack.restore();
-    let again = stack.containers();
-    assert_same(&before, &again);
-    assert_eq!(ids(&after), ids(&again));
+    stack.assert_is(&before);
+    assert_eq!(stack.ids(), ids);
 
     // `up` starts exited and stopped containers as always (N08), but recreates none.
-    docker(&["unpause", &stack.name("paused")]);
+    stack.docker("unpause $PROJECT-paused-1");
     stack.up();
-    assert_eq!(ids(&stack.containers()), ids(&after));
+    assert_eq!(stack.ids(), ids);
 }
 
 /// Compose 2 gives the first network by its ID if it is external.
@@ -75,49 +68,40 @@ fn states_are_restored_and_jobs_are_not_rerun() {
 #[ignore = "needs a container engine: run scripts/test"]
 fn external_networks_are_restored_with_the_names_of_the_services() {
     let stack = Stack::new();
-    let [proxy, second] = ["proxy", "second"].map(|name| stack.name(name));
-    for network in [&proxy, &second] {
-        docker(&["network", "create", "--label", &stack.host.mark(), network]);
+    for network in ["$PROJECT-proxy", "$PROJECT-second"] {
+        stack.docker(&format!("network create --label $MARK {network}"));
     }
-    let service = "$SLEEP";
-    stack.write(&format!(
+    stack.write(
         "services:
   web:
-    {service}
+    $SLEEP
     networks: [proxy]
   both:
-    {service}
-    networks: {{proxy: {{aliases: [www]}}, second: {{}}}}
+    $SLEEP
+    networks: {proxy: {aliases: [www]}, second: {}}
   unnamed:
-    {service}
+    $SLEEP
 networks:
-  proxy: {{external: true, name: {proxy}}}
-  second: {{external: true, name: {second}}}
-  default: {{external: true, name: {proxy}}}
-"
-    ));
+  proxy: {external: true, name: $PROJECT-proxy}
+  second: {external: true, name: $PROJECT-second}
+  default: {external: true, name: $PROJECT-proxy}
+",
+    );
     let (project, dir) = (&stack.host.project, stack.dir());
-    let dir = dir.to_str().unwrap();
-    let added = stack
-        .rehearsal
-        .world(|world| world.add_external(project, dir, &[&format!("{dir}/docker-compose.yml")]));
+    let (dir, file) = (dir.to_str().unwrap(), dir.join("docker-compose.yml"));
+    let world = &stack.rehearsal;
+    let added = world.world(|world| world.add_external(project, dir, &[file.to_str().unwrap()]));
     added.expect("external networks");
-    stack.up();
-    let before = stack.containers();
+    stack.start();
+    let before = stack.state();
     stack.migrate();
-    stack.restore().says("3 containers match the snapshot");
-    let after = stack.containers();
-    assert_same(&before, &after);
-    let aliases = &after[&stack.name("both")]["NetworkSettings"]["Networks"][&proxy]["Aliases"];
+    let run = stack.comes_back(&before);
+    run.says("3 containers match the snapshot");
+    let both = &stack.containers()["both"]["NetworkSettings"]["Networks"]["$PROJECT-proxy"];
+    let aliases = both["Aliases"].as_array().unwrap();
     for alias in ["both", "www"] {
-        assert!(
-            aliases.as_array().unwrap().contains(&alias.into()),
-            "{aliases}"
-        );
+        assert!(aliases.contains(&alias.into()), "{aliases:?}");
     }
-    let output = stack.up();
-    assert!(!output.contains("Recreate"), "{output}");
-    assert_eq!(ids(&stack.containers()), ids(&after));
 }
 
 const SHARED: &str = r#"services:
@@ -150,41 +134,25 @@ volumes: {data: {}}
 #[ignore = "needs a container engine: run scripts/test"]
 fn sharing_containers_share_with_the_restored_container() {
     let stack = Stack::new().running(SHARED, &[]);
-    stack.sh(
-        "vpn",
-        "for v in anonymous data; do echo $v > /$v/file; done",
-    );
-    stack.sh("torrent", "echo torrent > /anonymous/file");
-    stack.sh("backup", "for v in own imgvol; do echo $v > /$v/file; done");
-    let before = stack.containers();
-
+    let before = stack.state();
     stack.migrate();
     stack.restore().says("5 containers match the snapshot");
+    stack.assert_is(&before);
 
-    let after = stack.containers();
-    assert_same(&before, &after);
-    let read = "cat /anonymous/file /data/file";
-    assert_eq!(stack.sh("vpn", read), "anonymous\ndata");
-    assert_eq!(stack.sh("backup", read), "anonymous\ndata");
-    let expected = "own\nimgvol";
-    assert_eq!(stack.sh("backup", "cat /own/file /imgvol/file"), expected);
-    assert_eq!(stack.sh("torrent", "cat /anonymous/file"), "torrent");
-
-    let output = stack.up();
-    let up = stack.containers();
-    let (vpn, after, up) = (stack.name("vpn"), ids(&after), ids(&up));
-    assert!(output.contains(&format!("{vpn}  Running")), "{output}");
-    assert_eq!(after[vpn.as_str()], up[vpn.as_str()]);
-    for name in ["torrent", "inspector", "backup", "chain"] {
-        let name = stack.name(name);
-        assert!(output.contains(&format!("{name}  Recreated")), "{output}");
+    let restored = stack.containers();
+    stack.up();
+    let happened = restored.happened(&stack.containers());
+    for (service, happened) in happened {
+        let expected = match service.as_str() {
+            "vpn" => Happened::Untouched,
+            _ => Happened::Recreated,
+        };
+        assert_eq!(happened, expected, "{service}");
     }
-    assert_eq!(stack.sh("torrent", "cat /anonymous/file"), "torrent");
-    let output = stack.up();
-    assert!(
-        !output.contains("Recreate") && !output.contains("Started"),
-        "{output}"
-    );
+    let now = stack.state();
+    assert_eq!(now.data, before.data);
+    stack.up();
+    now.containers.assert_untouched(&stack.containers());
 }
 
 /// A restore waits for what had completed, but not for a restart loop. A container that did not loop before must not loop.
@@ -205,7 +173,7 @@ fn b28_a_restart_loop_is_restored_and_a_new_one_is_a_difference() {
     depends_on: [never, web]
 ";
     let stack = Stack::new().running(text, &[("conf/ok", "")]);
-    stack.wait_for_restarts(&[stack.name("never")], 5);
+    stack.wait_for_restarts(&["never"], 5);
     stack.migrate();
     stack.restore().says("3 containers match the snapshot");
 
@@ -215,11 +183,10 @@ fn b28_a_restart_loop_is_restored_and_a_new_one_is_a_difference() {
     let restore = || stack.run("restore $PROJECT --timeout=5s");
     // It may be compared before it ends for the first time.
     restore();
-    stack.wait_for_restarts(&[stack.name("web")], 5);
-    let difference = format!("{} differs: it restarts again and again", stack.name("web"));
+    stack.wait_for_restarts(&["web"], 5);
     restore()
-        .fails(&difference)
-        .hides(&format!("{} differs", stack.name("never")));
+        .fails("$PROJECT-web-1 differs: it restarts again and again")
+        .hides("$PROJECT-never-1 differs");
     fs::write(&ok, "").unwrap();
     stack.restore().says("3 containers match the snapshot");
 }

@@ -2,17 +2,15 @@
 
 use std::{fs, os::unix::net::UnixListener};
 
-use testbed::Status;
+use super::cases;
+use crate::bench::{Case, Stack};
 
-use super::{Case, by, scenario::Scenario};
-use crate::host::docker;
-
-by! { b39_bind_mounts_of_every_form:
-    by_newer NEWER "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"
-    by_newer_with_5 NEWER_FROM_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
-    by_old_with_5 OLD_FROM_FIVE "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
-    from_two_on_five_with_5 NEWER_ON_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
-    from_five_on_two_with_5 NEWER_FROM_FIVE_ON_TWO "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+cases! { [by_newer by_newer_with_5 by_old_with_5 from_two_on_five_with_5 from_five_on_two_with_5]
+    b39_bind_mounts_of_every_form
+}
+cases! { [by_newer_with_5]
+    b39_a_recreated_container
+    b39_a_missing_source
 }
 
 const TEXT: &str = "services:
@@ -63,50 +61,41 @@ const FILES: &[(&str, &str)] = &[
 
 /// Each form stays, also if another service of the stack changes later, and again if nothing does.
 fn b39_bind_mounts_of_every_form(case: Case) {
-    let scenario = Scenario::stopped(case, TEXT, FILES);
-    let _socket = UnixListener::bind(scenario.dir().join("socket")).unwrap();
-    scenario.start();
-    scenario.adopts(&[]).stays();
-    scenario.edit("  other:\n", "  other:\n    labels: {changed: 'yes'}\n");
-    scenario.adopts(&["other"]).stays();
-    let list = scenario.run("list").code(0).out;
-    let is_own = |row: &&str| row.split(' ').next() == Some(&scenario.host.project);
-    let row = list.lines().find(is_own).expect("a row");
+    let stack = Stack::by(case).stopped(TEXT, FILES);
+    let _socket = UnixListener::bind(stack.dir().join("socket")).unwrap();
+    stack.start();
+    stack.adopts(&[]).stays();
+    stack.edit("  other:\n", "  other:\n    labels: {changed: 'yes'}\n");
+    stack.adopts(&["other"]).stays();
+    let list = stack.run("list").code(0).out;
+    let mut rows = list.lines();
+    let row = rows.find(|row| row.starts_with("$PROJECT ")).unwrap();
     assert!(row.ends_with("in Portainer  up to date"), "{list}");
 }
 
 /// What Portainer recreates from the long syntax keeps it: the same files send nothing.
-#[test]
-#[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
-fn b39_a_recreated_container_with_5() {
-    let scenario = Scenario::new(super::NEWER_FROM_FIVE, TEXT, FILES);
-    scenario.adopts(&[]);
-    let text = scenario.text_in_portainer();
-    docker(&["rm", "-f", &scenario.name("flow"), &scenario.name("long")]);
-    assert_eq!(scenario.update(&text), (200, Status::Active));
-    scenario.run("adopt $PROJECT").succeeds("up to date");
-    scenario.edit("  other:\n", "  other:\n    labels: {changed: 'yes'}\n");
-    scenario.adopts(&["other"]);
-    assert_eq!(
-        scenario.text_in_portainer(),
-        // As Compose resolves it: the text has anchors.
-        text.replace(
-            "      - \"600\"\n  short:\n",
-            "      - \"600\"\n    labels:\n      changed: \"yes\"\n  short:\n"
-        )
-    );
+fn b39_a_recreated_container(case: Case) {
+    let stack = Stack::by(case).running(TEXT, FILES);
+    stack.adopts(&[]);
+    let text = stack.text_in_portainer();
+    stack.docker("rm -f $PROJECT-flow-1 $PROJECT-long-1");
+    stack.update(&text);
+    stack.run("adopt $PROJECT").succeeds("up to date");
+    stack.edit("  other:\n", "  other:\n    labels: {changed: 'yes'}\n");
+    stack.adopts(&["other"]);
+    // As Compose resolves it: the text has anchors.
+    let end = "      - \"600\"\n  short:\n";
+    let edited = "      - \"600\"\n    labels:\n      changed: \"yes\"\n  short:\n";
+    assert_eq!(stack.text_in_portainer(), text.replace(end, edited));
 }
 
 /// A source that is gone would make the deployment fail in the long syntax, and would be empty in the short one.
-#[test]
-#[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
-fn b39_a_missing_source_with_5() {
-    let scenario = Scenario::new(super::NEWER_FROM_FIVE, TEXT, FILES);
-    let (given, gone) = (scenario.dir().join("given"), scenario.dir().join("gone"));
+fn b39_a_missing_source(case: Case) {
+    let stack = Stack::by(case).running(TEXT, FILES);
+    let (given, gone) = (stack.dir().join("given"), stack.dir().join("gone"));
     fs::rename(&given, &gone).unwrap();
-    scenario
-        .run("adopt $PROJECT")
-        .fails("short mounts ./given, which does not exist");
+    let run = stack.run("adopt $PROJECT");
+    run.fails("short mounts ./given, which does not exist");
     fs::rename(&gone, &given).unwrap();
-    scenario.adopts(&[]);
+    stack.adopts(&[]);
 }

@@ -3,26 +3,24 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Case, by_each_portainer,
-    scenario::Scenario,
+    cases,
     scenarios::{PLAIN, PLAIN_FILES},
 };
+use crate::bench::{Case, Stack};
 
-by_each_portainer! {
-    speed
-}
+cases! { [by_old by_newer] speed }
 
 /// How long an adoption of a running stack takes, and `compose up -d` with nothing to do.
 fn speed(case: Case) {
-    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
+    let stack = Stack::by(case).running(PLAIN, PLAIN_FILES);
     let mut times: [Vec<Duration>; 2] = Default::default();
     for _ in 0..7 {
         let started = Instant::now();
-        scenario.run("adopt $PROJECT").code(0);
+        stack.run("adopt $PROJECT").code(0);
         times[0].push(started.elapsed());
-        scenario.rehearsal.world(|world| world.records.clear());
+        stack.rehearsal.world(|world| world.records.clear());
         let started = Instant::now();
-        scenario.up();
+        stack.up();
         times[1].push(started.elapsed());
     }
     let [adopt, up] = times.map(|mut times| {

@@ -2,8 +2,14 @@
 
 use testbed::Files;
 
-use super::{Case, Origin, by, scenario::Scenario};
-use crate::sameness::ids;
+use super::cases;
+use crate::{
+    bench::{Case, Stack},
+    host::Compose,
+    state::Happened,
+};
+
+cases! { [by_old by_newer_with_5] a_git_stack_keeps_what_runs }
 
 const URL: &str = "https://git.example/stacks.git";
 const TEXT: &str = "services:
@@ -18,54 +24,47 @@ const TEXT: &str = "services:
     stop_grace_period: 1s
 ";
 
-/// The patch is enough, which has the long syntax for what Compose 5 created (B39): then no container is touched. A later commit recreates every container, and data stays.
+/// The patch is enough, which has the long syntax for what Compose 5 created (B39): then no container is touched. A later commit
+/// recreates every container, and data stays.
 fn a_git_stack_keeps_what_runs(case: Case) {
     let files = [(".env", "NAME=joe\nTOKEN='1 # 2'\n"), ("data/kept", "")];
-    let scenario = Scenario::new(case, TEXT, &files);
-    let stack = &scenario.stack;
-    let project = stack.host.project.as_str();
-    let push = |text: String| {
+    let stack = Stack::by(case).running(TEXT, &files);
+    let push = |text: &str| {
         stack.rehearsal.git(|git| {
             let main = "refs/heads/main".to_owned();
             let repository = git.repositories.entry(URL.to_owned()).or_default();
             repository.default.clone_from(&main);
-            let files = Files::from([("blog/compose.yaml".to_owned(), text)]);
+            let files = Files::from([("blog/compose.yaml".to_owned(), text.to_owned())]);
             repository.branches.insert(main, files);
         });
     };
     let adopt = format!("adopt $PROJECT --git {URL} --path blog/compose.yaml");
     let text = stack.text();
-    push(text.clone());
-    let before = scenario.state();
-    let data = format!("{}/data", stack.dir().display());
+    push(&text);
+    let before = stack.state();
+    let data = format!("{}/data", stack.root().join("$PROJECT").display());
     let data = match case.origin {
-        Origin::Two => format!("{data}:/data"),
-        Origin::Five => format!("{{type: bind, source: {data}, target: /data, bind: {{}}}}"),
+        Compose::Two => format!("{data}:/data"),
+        Compose::Five => format!("{{type: bind, source: {data}, target: /data, bind: {{}}}}"),
     };
-    stack.run(&adopt).fails(&[
-        "+    env_file: ../stack.env",
-        &data,
-        "env file .env not found",
-    ]);
+    let patch = ["+    env_file: ../stack.env", &data];
+    let run = stack.run(&adopt);
+    run.fails(&patch).says("env file .env not found");
     let text = text
         .replace("env_file: .env", "env_file: ../stack.env")
-        .replace("'./data:/data'", &data);
-    push(text.clone());
-    let adopted = stack.run(&adopt).code(0);
-    adopted.says(&format!("adopted {project}: 2 containers kept running"));
+        .replace("'./data:/data'", &stack.host.filled(&data));
+    push(&text);
+    let adopted = stack.run(&adopt);
+    adopted.succeeds("adopted $PROJECT: 2 containers kept running");
     let kept = stack.containers();
-    assert_eq!(ids(&kept), ids(&before.containers));
-    if case.origin == Origin::Five {
+    before.containers.assert_untouched(&kept);
+    if case.origin == Compose::Five {
         return;
     }
-    push(format!("# a new commit\n{text}"));
-    let updated = stack.run(&adopt).code(0);
-    updated.says(&format!("updated {project}: "));
-    let (now, kept) = (stack.ids(), ids(&kept));
-    assert!(now.iter().all(|id| kept.values().all(|old| old != id)));
-    assert_eq!(scenario.state().data, before.data);
-}
-by! { a_git_stack_keeps_what_runs:
-    by_old OLD "needs a container engine: run scripts/test"
-    by_newer_with_5 NEWER_FROM_FIVE "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"
+    push(&format!("# a new commit\n{text}"));
+    stack.run(&adopt).succeeds("updated $PROJECT: ");
+    let now = stack.state();
+    let happened = kept.happened(&now.containers);
+    assert_eq!([happened["db"], happened["web"]], [Happened::Recreated; 2]);
+    assert_eq!(now.data, before.data);
 }

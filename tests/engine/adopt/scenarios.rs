@@ -2,15 +2,13 @@
 
 use std::{fmt::Write as _, fs, os::unix::fs::symlink};
 
-use testbed::Status;
-
-use super::{
-    Case, by_each_portainer_and_origin, by_old_portainer, by_old_portainer_first,
-    scenario::{Happened, Scenario, happened},
+use super::cases;
+use crate::{
+    bench::{Case, Stack},
+    state::Happened,
 };
-use crate::host::{IMAGE, docker};
 
-by_each_portainer_and_origin! {
+cases! { [by_old by_newer by_old_from_five by_newer_from_five]
     plain
     health
     b28_every_setting
@@ -21,15 +19,26 @@ by_each_portainer_and_origin! {
     build
     several
 }
-by_old_portainer_first! {
+cases! { [by_old by_newer_too]
     kept_anonymous
     started_anonymous
     renamed
     b28_restart_loops_go_on
 }
-by_old_portainer! {
+cases! { [by_old]
     thirty
     b28_a_link_to_the_directory
+}
+cases! { [by_newer]
+    b28_a_setting_that_a_recreated_container_lost
+}
+cases! { [by_newer_from_five]
+    b26_an_edited_network_is_refused
+    b26_an_edited_network_in_portainer
+    b26_an_edited_volume_is_refused
+}
+cases! { [by_old_from_five]
+    b26_an_edited_network_is_warned_of
 }
 
 pub const PLAIN: &str = "services:
@@ -193,19 +202,20 @@ volumes: {data: {}}
 pub const PLAIN_FILES: &[(&str, &str)] = &[("conf/a", "a\n"), ("one.conf", "one\n")];
 const VARIABLE_FILES: &[(&str, &str)] = &[(".env", ENV), ("more/extra.env", EXTRA)];
 const SECRET_FILES: &[(&str, &str)] = &[("token.txt", "s3cret\n"), ("conf/settings.ini", "[a]\n")];
+/// Values of these files that no output shows.
+const SECRET_VALUES: [&str; 4] = ["MIIBVg", "password-", "quoted", "of $WORD"];
 const PROFILE_FILES: &[(&str, &str)] = &[(".env", "COMPOSE_PROFILES=extra\n")];
 
 fn plain(case: Case) {
-    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
-    scenario.adopts(&[]).stays();
+    let stack = Stack::by(case).running(PLAIN, PLAIN_FILES);
+    stack.adopts(&[]).stays();
 }
 
 fn health(case: Case) {
-    let scenario = Scenario::new(case, HEALTH, &[]);
+    let stack = Stack::by(case).running(HEALTH, &[]);
     // Compose 2.26 includes `depends_on` in the hash, later versions do not (N05).
-    scenario
-        .adopts(case.by_another_version(&["side", "web"]))
-        .stays();
+    let recreated = case.by_another_version(&["side", "web"]);
+    stack.adopts(recreated).stays();
 }
 
 /// Versions of Compose write the capabilities and the exposed ports differently.
@@ -226,32 +236,22 @@ fn b28_every_setting(case: Case) {
     restart: on-failure
 ";
     let text = HEALTH.replace("  side:\n", &format!("{settings}  side:\n"));
-    let scenario = Scenario::new(case, &text, &[]);
-    scenario
-        .adopts(case.by_another_version(&["side", "web"]))
-        .stays();
+    let stack = Stack::by(case).running(&text, &[]);
+    let recreated = case.by_another_version(&["side", "web"]);
+    stack.adopts(recreated).stays();
 }
 
-mod b28_a_setting_that_a_recreated_container_lost {
-    use super::*;
-
-    /// The plan names it.
-    #[test]
-    #[ignore = "needs a container engine and STACKLIFT_TEST_NEWER: run scripts/test"]
-    fn by_newer() {
-        let scenario = Scenario::new(crate::adopt::NEWER, HEALTH, &[]);
-        docker(&["update", "--cpuset-mems=0", &scenario.name("web")]);
-        scenario.run("adopt $PROJECT").succeeds(&[
-            "settings reset to those of the Compose file: memory nodes",
-            "has changed: the memory nodes",
-        ]);
-    }
+/// The plan names it.
+fn b28_a_setting_that_a_recreated_container_lost(case: Case) {
+    let stack = Stack::by(case).running(HEALTH, &[]);
+    stack.docker("update --cpuset-mems=0 $PROJECT-web-1");
+    stack.run("adopt $PROJECT").succeeds(&[
+        "settings reset to those of the Compose file: memory nodes",
+        "has changed: the memory nodes",
+    ]);
 }
 
-mod b26_an_edited_network {
-    use super::*;
-
-    const TEXT: &str = "services:
+const NETWORK: &str = "services:
   db:
     $SLEEP
     volumes: [data:/data]
@@ -265,166 +265,133 @@ networks: {default: {ipam: {config: [{subnet: $SUBNET.0/24}]}}}
 volumes: {data: {}}
 ";
 
-    const EDITED: &str = "default: {labels: {edited: 'yes'}, ipam";
+const EDITED_NETWORK: &str = "default: {labels: {edited: 'yes'}, ipam";
 
-    /// A stack that Compose 5 started, whose file was edited since.
-    fn edited(case: Case, from: &str, to: &str) -> Scenario {
-        let scenario = Scenario::new(case, TEXT, &[]);
-        scenario.edit(from, to);
-        scenario
-    }
+/// A stack that is refused for this reason after its file was edited.
+fn refused(case: Case, from: &str, to: &str, why: &str) -> Stack {
+    let stack = Stack::by(case).running(NETWORK, &[]);
+    stack.edit(from, to);
+    let before = stack.containers();
+    stack.run("plan $PROJECT").fails(why);
+    stack.run("adopt $PROJECT").fails(why);
+    assert_eq!(stack.containers().0, before.0);
+    stack
+}
 
-    /// Portainer would recreate the network, and no container could be reached by the name of its service.
-    #[test]
-    #[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
-    fn by_newer_from_five() {
-        let scenario = edited(crate::adopt::NEWER_FROM_FIVE, "default: {ipam", EDITED);
-        let name = scenario.stack.host.project.as_str();
-        let before = scenario.state();
-        let said = format!(
-            "network {name}_default differs from the Compose file: Portainer would recreate it"
-        );
-        scenario.run("plan $PROJECT").fails(&said);
-        scenario.run("adopt $PROJECT").fails(&said);
-        assert_eq!(scenario.state().containers, before.containers);
-        let fates = scenario.plan(&["alone", "db", "web"].map(str::to_owned).into(), "");
-        assert_eq!(fates["alone"], "unchanged");
-        assert_eq!([&*fates["db"], &*fates["web"]], ["restarted"; 2]);
-    }
+/// Portainer would recreate the network, and no container could be reached by the name of its service.
+fn b26_an_edited_network_is_refused(case: Case) {
+    let why = "network $PROJECT_default differs from the Compose file: Portainer would recreate it";
+    let stack = refused(case, "default: {ipam", EDITED_NETWORK, why);
+    let fates = stack.plan("");
+    assert_eq!(fates["alone"], "unchanged");
+    assert_eq!([&*fates["db"], &*fates["web"]], ["restarted"; 2]);
+}
 
-    /// What the plan says would happen, does, and why it is refused.
-    #[test]
-    #[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
-    fn in_portainer_by_newer_from_five() {
-        let scenario = Scenario::new(crate::adopt::NEWER_FROM_FIVE, TEXT, &[]);
-        let adopted = scenario.adopts(&[]);
-        let text = scenario.text_in_portainer();
-        let edited = text.replace("default: {ipam", EDITED);
-        assert_eq!(scenario.update(&edited), (200, Status::Active));
-        let after = scenario.state();
-        let happened = happened(&adopted.after.containers, &after.containers);
-        assert_eq!(happened["alone"], Happened::Untouched);
-        assert_eq!([happened["db"], happened["web"]], [Happened::Started; 2]);
-        let name = scenario.stack.host.project.as_str();
-        let db = &after.containers[&scenario.stack.name("db")]["NetworkSettings"]["Networks"];
-        let aliases = db[format!("{name}_default")]["Aliases"].as_array();
-        assert!(!aliases.expect("aliases").contains(&"db".into()), "{db}");
-    }
+/// A volume cannot change without its data.
+fn b26_an_edited_volume_is_refused(case: Case) {
+    let why = "volume $PROJECT_data differs from the Compose file";
+    refused(case, "data: {}", "data: {labels: {edited: 'yes'}}", why);
+}
 
-    /// Compose 2.26 does not look at it.
-    #[test]
-    #[ignore = "needs a container engine and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
-    fn by_old_from_five() {
-        let scenario = edited(crate::adopt::OLD_FROM_FIVE, "default: {ipam", EDITED);
-        scenario
-            .run("plan $PROJECT")
-            .succeeds("_default differs from the Compose file in labels, and");
-        scenario.adopts(&[]);
-    }
+/// What the plan says would happen, does, and why it is refused.
+fn b26_an_edited_network_in_portainer(case: Case) {
+    let stack = Stack::by(case).running(NETWORK, &[]);
+    let adopted = stack.adopts(&[]);
+    let text = stack.text_in_portainer();
+    stack.update(&text.replace("default: {ipam", EDITED_NETWORK));
+    let after = stack.containers();
+    let happened = adopted.after.containers.happened(&after);
+    assert_eq!(happened["alone"], Happened::Untouched);
+    assert_eq!([happened["db"], happened["web"]], [Happened::Started; 2]);
+    let network = &after["db"]["NetworkSettings"]["Networks"]["$PROJECT_default"];
+    let aliases = network["Aliases"].as_array().expect("aliases");
+    assert!(!aliases.contains(&"db".into()), "{network}");
+}
 
-    /// A volume cannot change without its data.
-    #[test]
-    #[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
-    fn of_a_volume_by_newer_from_five() {
-        let case = crate::adopt::NEWER_FROM_FIVE;
-        let scenario = edited(case, "data: {}", "data: {labels: {edited: 'yes'}}");
-        let name = scenario.stack.host.project.as_str();
-        let before = scenario.state();
-        let said = format!("volume {name}_data differs from the Compose file");
-        scenario.run("adopt $PROJECT").fails(&said);
-        assert_eq!(scenario.state().containers, before.containers);
-    }
+/// Compose 2.26 does not look at it.
+fn b26_an_edited_network_is_warned_of(case: Case) {
+    let stack = Stack::by(case).running(NETWORK, &[]);
+    stack.edit("default: {ipam", EDITED_NETWORK);
+    let plan = stack.run("plan $PROJECT");
+    plan.succeeds("_default differs from the Compose file in labels, and");
+    stack.adopts(&[]);
 }
 
 fn variables(case: Case) {
-    let scenario = Scenario::new(case, VARIABLES, VARIABLE_FILES);
-    let adopted = scenario.adopts(&[]);
-    adopted.hides_secrets();
+    let stack = Stack::by(case).running(VARIABLES, VARIABLE_FILES);
+    let adopted = stack.adopts(&[]);
     adopted.stays();
+    adopted.run.hides(&SECRET_VALUES);
 }
 
 fn several(case: Case) {
-    let scenario = Scenario::new(case, SEVERAL, SEVERAL_FILES);
-    let adopted = scenario.adopts(&[]);
-    adopted.hides_secrets();
-    let text = scenario.text_in_portainer();
+    let stack = Stack::by(case).running(SEVERAL, SEVERAL_FILES);
+    let adopted = stack.adopts(&[]);
+    let text = stack.text_in_portainer();
     for secret in ["MIIBVg", "password-", "of $WORD"] {
         assert!(!text.contains(secret), "{text}");
     }
     adopted.stays();
+    adopted.run.hides(&SECRET_VALUES);
 }
 
 fn anonymous(case: Case) {
-    let scenario = Scenario::new(case, ANONYMOUS, &[]);
-    let volumes = scenario.created_volumes();
+    let stack = Stack::by(case).running(ANONYMOUS, &[]);
     // The anonymous volumes get names, which recreates the service once.
-    let adopted = scenario.adopts(&["db"]);
-    assert_eq!(scenario.sh("db", "cat /imgvol/kept | wc -l"), "1");
-    assert_eq!(scenario.created_volumes(), volumes);
+    let adopted = stack.adopts(&["db"]);
+    assert_eq!(stack.sh("db", "cat /imgvol/kept | wc -l"), "1");
     adopted.stays();
-    assert_eq!(scenario.created_volumes(), volumes);
 }
 
 fn kept_anonymous(case: Case) {
-    let scenario = Scenario::new(case, ANONYMOUS, &[]);
-    let volumes = scenario.created_volumes();
-    let adopted = scenario.adopts_with(&[], "--keep-anonymous");
-    assert_eq!(adopted.happened("db"), Happened::Untouched);
-    let after = scenario.containers();
-    assert_eq!(scenario.created_volumes(), volumes);
-    assert_eq!(after.len(), 2);
+    let stack = Stack::by(case).running(ANONYMOUS, &[]);
+    let adopted = stack.adopts_with(&[], "--keep-anonymous");
+    assert_eq!(adopted.happened["db"], Happened::Untouched);
     adopted.stays();
 }
 
 /// The data of a service that the adoption started stays with it, even if its container is removed.
 fn started_anonymous(case: Case) {
-    let scenario = Scenario::stopped(case, ANONYMOUS, &[]);
-    scenario.run("adopt $PROJECT").code(0);
-    scenario.sh("db", "echo one > /anonymous/new; echo two > /imgvol/new");
-    let volumes = scenario.created_volumes();
-    docker(&["rm", "--force", "--volumes", &scenario.name("db")]);
-    let run = scenario.run("adopt $PROJECT");
+    let stack = Stack::by(case).stopped(ANONYMOUS, &[]);
+    stack.run("adopt $PROJECT").code(0);
+    stack.write_data();
+    let before = stack.state();
+    stack.docker("rm --force --volumes $PROJECT-db-1");
+    let run = stack.run("adopt $PROJECT");
     run.succeeds("started, with the existing volume ");
-    let kept = scenario.sh("db", "cat /anonymous/new /imgvol/new");
-    assert_eq!(kept, "one\ntwo");
-    assert_eq!(scenario.created_volumes(), volumes);
+    before.assert_kept(&stack.state());
 }
 
 /// Compose 1 named containers with underscores, and `docker rename` gives any name. A successor gets the name of today.
 fn renamed(case: Case) {
-    let scenario = Scenario::new(case, ANONYMOUS, &[]);
-    let names = ["db", "web"].map(|service| scenario.name(service));
-    let old = format!("{}_db_1", scenario.host.project);
-    docker(&["rename", &names[0], &old]);
-    let before = scenario.state();
-    let run = scenario.run("adopt $PROJECT");
-    run.succeeds(&["adopted ", &format!("renamed to {}", names[0])]);
-    let after = scenario.state();
-    assert_eq!(before.data, after.data);
-    assert_eq!(after.containers.into_keys().collect::<Vec<_>>(), names);
+    let stack = Stack::by(case).running(ANONYMOUS, &[]);
+    let before = stack.state();
+    stack.docker("rename $PROJECT-db-1 $PROJECT_db_1");
+    let run = stack.run("adopt $PROJECT");
+    run.succeeds(&["adopted ", "renamed to $PROJECT-db-1"]);
+    before.assert_kept(&stack.state());
 }
 
 fn secrets(case: Case) {
-    let scenario = Scenario::new(case, SECRETS, SECRET_FILES);
+    let stack = Stack::by(case).running(SECRETS, SECRET_FILES);
     // The hash of 2.40 differs from that of 2.26 for a `mode` (N05).
-    scenario.adopts(case.by_another_version(&["long"])).stays();
+    stack.adopts(case.by_another_version(&["long"])).stays();
 }
 
 fn profiles(case: Case) {
-    let scenario = Scenario::new(case, PROFILES, PROFILE_FILES);
-    scenario.adopts(case.by_another_version(&["extra"])).stays();
+    let stack = Stack::by(case).running(PROFILES, PROFILE_FILES);
+    stack.adopts(case.by_another_version(&["extra"])).stays();
 }
 
 fn build(case: Case) {
     let files = [("Dockerfile", "FROM scratch\nCOPY nothing /\n")];
-    let scenario = Scenario::stopped(case, BUILD, &files);
+    let stack = Stack::by(case).stopped(BUILD, &files);
     // The images exist, so that nothing is built.
-    let image = scenario.host.project.clone();
-    docker(&["tag", IMAGE, &format!("{image}:built")]);
-    docker(&["tag", IMAGE, &format!("{image}-without")]);
-    scenario.start();
+    stack.docker("tag $IMAGE $PROJECT:built");
+    stack.docker("tag $IMAGE $PROJECT-without");
+    stack.start();
     // A newer Portainer always builds, so `image` replaces `build`.
-    scenario.adopts(&["without"]).stays();
+    stack.adopts(&["without"]).stays();
 }
 
 fn thirty(case: Case) {
@@ -438,59 +405,52 @@ fn thirty(case: Case) {
         .unwrap();
     }
     text.push_str("volumes: {data: {}}\n");
-    let scenario = Scenario::new(case, &text, &[(".env", "NUMBER=30\n")]);
-    assert_eq!(fs::read_dir(scenario.dir()).unwrap().count(), 32);
-    scenario.adopts(&[]).stays();
+    let stack = Stack::by(case).running(&text, &[(".env", "NUMBER=30\n")]);
+    assert_eq!(fs::read_dir(stack.dir()).unwrap().count(), 32);
+    stack.adopts(&[]).stays();
 }
 
 /// `never` pauses in its restart loop for longer than `--wait`, and `long` runs for a while each time. `recreated` does what
 /// `never` does. Another service can depend on such a container.
 fn b28_restart_loops_go_on(case: Case) {
-    let scenario = Scenario::new(
-        case,
-        "services:
+    let text = "services:
   never: {image: $IMAGE, command: /bin/false, restart: always}
   long: {image: $IMAGE, command: /bin/sleep 2, restart: always}
   recreated: {image: $IMAGE, command: /bin/false, restart: always, labels: {changed: 'no'}}
   web:
     $SLEEP
     depends_on: [never, long]
-",
-        &[],
-    );
-    let names = ["never", "recreated"].map(|service| scenario.name(service));
-    scenario.wait_for_restarts(&names, 7);
-    let before = scenario.containers();
-    scenario.edit("changed: 'no'", "changed: 'yes'");
-    let run = scenario.run("adopt $PROJECT --wait=2s");
-    run.succeeds("adopted ");
-    let after = scenario.containers();
+";
+    let stack = Stack::by(case).running(text, &[]);
+    stack.wait_for_restarts(&["never", "recreated"], 7);
+    let before = stack.containers();
+    stack.edit("changed: 'no'", "changed: 'yes'");
+    stack.run("adopt $PROJECT --wait=2s").succeeds("adopted ");
+    let after = stack.containers();
     for service in ["never", "long", "recreated"] {
-        let name = scenario.name(service);
-        let is_kept = before[&name]["Id"] == after[&name]["Id"];
+        let is_kept = before[service]["Id"] == after[service]["Id"];
         assert_eq!(is_kept, service != "recreated", "{service}");
     }
-    scenario.run("adopt $PROJECT").succeeds("up to date");
+    stack.run("adopt $PROJECT").succeeds("up to date");
 }
 
 /// The stack was started by one path of its directory, and is adopted by the other one.
 fn b28_a_link_to_the_directory(case: Case) {
     let links = tempfile::tempdir().unwrap();
-    let link_to = |scenario: &Scenario| {
-        let link = links.path().join(&scenario.host.project);
-        symlink(scenario.dir(), &link).unwrap();
+    let link_to = |stack: &Stack| {
+        let link = links.path().join(&stack.host.project);
+        symlink(stack.dir(), &link).unwrap();
         link
     };
-    let scenario = Scenario::new(case, PLAIN, PLAIN_FILES);
-    link_to(&scenario);
+    let stack = Stack::by(case).running(PLAIN, PLAIN_FILES);
+    link_to(&stack);
     let root = format!("--stacks-root {}", links.path().display());
-    let adopted = scenario.adopts_with(&[], &root);
+    let adopted = stack.adopts_with(&[], &root);
     assert!(!adopted.run.all().contains("will lose"));
     adopted.stays();
 
-    let scenario = Scenario::stopped(case, PLAIN, PLAIN_FILES);
-    let link = link_to(&scenario);
-    let project = scenario.host.project.as_str();
-    scenario.compose.run(&link, project, &["up", "-d"]);
-    scenario.adopts(&[]).stays();
+    let stack = Stack::by(case).stopped(PLAIN, PLAIN_FILES);
+    let link = link_to(&stack);
+    case.origin.run(&link, &stack.host.project, &["up", "-d"]);
+    stack.adopts(&[]).stays();
 }

@@ -1,19 +1,16 @@
 //! What only the engine knows of a container: why its last start failed, and the variables that no file gives it.
 
-use super::{
-    Case, by_old_portainer,
-    scenario::{Scenario, assert_untouched},
-};
-use crate::host::{attempt, docker};
+use super::cases;
+use crate::bench::{Case, Stack};
 
-by_old_portainer! {
+cases! { [by_old]
     b42_a_container_whose_last_start_failed
     n34_proxies_of_the_docker_configuration
 }
 
 /// Nothing is sent for a container that Docker cannot start, and Docker's own reason is named.
 fn b42_a_container_whose_last_start_failed(case: Case) {
-    const TEXT: &str = "services:
+    let text = "services:
   web:
     $SLEEP
     labels: {changed: 'no'}
@@ -24,41 +21,42 @@ fn b42_a_container_whose_last_start_failed(case: Case) {
         reservations:
           devices: [{driver: nvidia, count: all, capabilities: [gpu]}]
 ";
-    let scenario = Scenario::stopped(case, TEXT, &[]);
-    scenario.compose(&["create"]);
-    docker(&["start", &scenario.name("web")]);
-    let started = attempt(&["start", &scenario.name("model")]).unwrap();
-    assert!(!started.status.success(), "this host has such a device");
-    let before = scenario.containers();
-    let reason = before[&scenario.name("model")]["State"]["Error"].as_str();
-    let reason = reason
-        .filter(|reason| !reason.is_empty())
-        .expect("a reason");
-    scenario.edit("changed: 'no'", "changed: 'yes'");
-    scenario
-        .run("adopt $PROJECT --rerun-jobs")
-        .fails(&[&scenario.name("model"), reason]);
-    assert_untouched(&before, &scenario.containers());
+    let stack = Stack::by(case).stopped(text, &[]);
+    stack.compose(&["create"]);
+    stack.docker("start $PROJECT-web-1");
+    let started = stack.lines("start $PROJECT-model-1");
+    assert!(started.is_empty(), "this host has such a device");
+    let before = stack.containers();
+    let reason = before["model"]["State"]["Error"].as_str().unwrap();
+    assert!(!reason.is_empty());
+    stack.edit("changed: 'no'", "changed: 'yes'");
+    let run = stack.run("adopt $PROJECT --rerun-jobs");
+    run.fails(&["$PROJECT-model-1", reason]);
+    before.assert_untouched(&stack.containers());
 }
 
 /// They are in no file and no hash: they are refused like those of another shell, and kept on request.
 fn n34_proxies_of_the_docker_configuration(case: Case) {
-    const PROXY: &str = "http://proxy.example.test:3128";
-    const TEXT: &str = "services:
+    let text = "services:
   app:
     $SLEEP
     volumes: [/cache]
 ";
-    let config = format!("{{\"proxies\": {{\"default\": {{\"httpProxy\": \"{PROXY}\"}}}}}}");
-    let mut scenario = Scenario::stopped(case, TEXT, &[("docker/config.json", &config)]);
-    scenario.stack.compose.config = Some(scenario.dir().join("docker"));
-    scenario.start();
-    let before = scenario.containers();
-    let env = before[&scenario.name("app")]["Config"]["Env"].to_string();
-    assert!(env.contains(&format!("HTTP_PROXY={PROXY}")), "{env}");
-    scenario
-        .run("adopt $PROJECT")
-        .fails(&["HTTP_PROXY", "not in the files", "--keep-variables"]);
-    assert_untouched(&before, &scenario.containers());
-    scenario.adopts_with(&["app"], "--keep-variables").stays();
+    let config = r#"{"proxies": {"default": {"httpProxy": "http://proxy.example.test:3128"}}}"#;
+    let stack = Stack::by(case).stopped(text, &[("docker/config.json", config)]);
+    let (dir, project) = (stack.dir(), &stack.host.project);
+    let mut up = case.origin.command(&dir, project, &["up", "-d"]);
+    let up = up.env("DOCKER_CONFIG", dir.join("docker")).status();
+    assert!(up.unwrap().success());
+    stack.write_data();
+    let before = stack.containers();
+    let env = before["app"]["Config"]["Env"].to_string();
+    assert!(
+        env.contains("HTTP_PROXY=http://proxy.example.test:3128"),
+        "{env}"
+    );
+    let run = stack.run("adopt $PROJECT");
+    run.fails(&["HTTP_PROXY", "not in the files", "--keep-variables"]);
+    before.assert_untouched(&stack.containers());
+    stack.adopts_with(&["app"], "--keep-variables").stays();
 }

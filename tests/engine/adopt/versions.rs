@@ -1,10 +1,16 @@
 //! Containers, hosts and Portainers with different versions of Compose (B47).
 
-use std::collections::BTreeMap;
+use testbed::{Call, FaultKind};
 
-use testbed::{Call, Era, FaultKind};
+use super::cases;
+use crate::{
+    bench::{Case, Stack},
+    host::Compose,
+};
 
-use super::{Case, Origin, scenario::Scenario};
+cases! { [by_newer by_newer_with_5 from_two_on_five_with_5 from_five_on_two_with_5]
+    b47_no_fate_is_unknown
+}
 
 /// What versions hash in different ways, but for what no text keeps in another version.
 const TEXT: &str = "services:
@@ -36,16 +42,15 @@ const DEPENDENT: &str = "  dependent:
 ";
 
 /// Says what happens to each service, whichever version created it, is on the host, and is in Portainer.
-fn planned(origin: Origin, host: Origin) {
+fn b47_no_fate_is_unknown(case: Case) {
     let text = TEXT.replace("\nsecrets:", &["\n", DEPENDENT, LATER, "secrets:"].concat());
-    let case = Case::new(origin, host, Era::Async);
-    let scenario = Scenario::new(case, &text, &[("conf/a", "a\n")]);
+    let stack = Stack::by(case).running(&text, &[("conf/a", "a\n")]);
     let status = br#"{"Version":"2.45.0","InstanceID":"1"}"#.to_vec();
-    let faults = scenario.rehearsal.faults();
+    let faults = stack.rehearsal.faults();
     faults.set(Call::Status, FaultKind::Body(200, status));
-    let dependent = match origin {
-        Origin::Two => "recreated",
-        Origin::Five => "unchanged",
+    let dependent = match case.origin {
+        Compose::Two => "recreated",
+        Compose::Five => "unchanged",
     };
     let expected = [
         ("binds", "unchanged"),
@@ -53,23 +58,7 @@ fn planned(origin: Origin, host: Origin) {
         ("later", "unchanged"),
         ("settings", "unchanged"),
     ];
-    let expected = BTreeMap::from(expected.map(|(name, fate)| (name.to_owned(), fate.to_owned())));
-    let fates = scenario.plan(&expected.keys().cloned().collect(), "");
-    assert_eq!(fates, expected, "{origin:?} on {host:?}");
-}
-
-macro_rules! planned {
-    ($($name:ident $origin:ident $host:ident)*) => { $(
-        #[test]
-        #[ignore = "needs a container engine, STACKLIFT_TEST_NEWER and STACKLIFT_TEST_COMPOSE_5: run scripts/test"]
-        fn $name() {
-            planned(Origin::$origin, Origin::$host);
-        }
-    )* };
-}
-planned! {
-    b47_no_fate_is_unknown_from_2_on_2_with_5 Two Two
-    b47_no_fate_is_unknown_from_2_on_5_with_5 Two Five
-    b47_no_fate_is_unknown_from_5_on_2_with_5 Five Two
-    b47_no_fate_is_unknown_from_5_on_5_with_5 Five Five
+    let fates = stack.plan("");
+    let fates = fates.iter().map(|(service, fate)| (&**service, &**fate));
+    assert_eq!(fates.collect::<Vec<_>>(), expected);
 }
