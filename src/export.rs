@@ -25,6 +25,7 @@ use crate::{
     failure::Failure,
     model::{StackKind, Variable, portainer_name},
     portainer::{Repository, Stored},
+    report::ExportedStack,
     rewrite::{
         env::stack_env,
         export::{self, ExportedFiles},
@@ -56,19 +57,6 @@ pub struct Export<'a> {
     pub file: Option<&'a str>,
 }
 
-/// What was exported.
-#[derive(Debug, Default)]
-pub struct Exported {
-    /// The names of the files, in the order in which they were written.
-    pub files: Vec<String>,
-    /// The number of variables.
-    pub variables: usize,
-    /// Which files were replaced, and how the text differs from the one in Portainer.
-    pub notes: Vec<String>,
-    /// Whether the stack has data in Portainer's directory, which is deleted with the stack in Portainer.
-    pub moves_data: bool,
-}
-
 impl Export<'_> {
     /// Writes the Portainer stack `name` into `dir`. Fails before anything is written if the files would have a different
     /// meaning, or if the directory is refused. `stored` is only called if it is not.
@@ -77,7 +65,7 @@ impl Export<'_> {
         (name, kind): (&str, StackKind),
         dir: &Path,
         stored: impl FnOnce() -> Result<Stored>,
-    ) -> Result<Exported> {
+    ) -> Result<ExportedStack> {
         Self::check(dir, self.force)?;
         self.check_name(name, dir)?;
         if kind == StackKind::Kubernetes {
@@ -97,11 +85,12 @@ impl Export<'_> {
             _ => self.files_of(name, &stored)?,
         };
         let written = write((dir, self.file), &files, self.force)?;
-        Ok(Exported {
+        Ok(ExportedStack {
+            stack: name.to_owned(),
             variables: stored.contents.env.len() - files.left_out.len(),
             notes: [&written.notes[..], &notes(&files, &stored.folder)].concat(),
             moves_data: files.text.contains(&stored.folder),
-            files: written.files,
+            ..written
         })
     }
 
@@ -231,7 +220,7 @@ pub fn write(
     (path, compose_file): (&Path, Option<&str>),
     files: &ExportedFiles,
     replace: bool,
-) -> Result<Exported> {
+) -> Result<ExportedStack> {
     let existing = if replace {
         Existing::Replace
     } else {
@@ -248,7 +237,10 @@ pub fn write(
     })?;
     dir.remove_incomplete()
         .with_context(|| format!("failed to tidy up {}", path.display()))?;
-    let mut exported = Exported::default();
+    let mut exported = ExportedStack {
+        dir: Some(path.display().to_string()),
+        ..ExportedStack::default()
+    };
     let mut one = |name: &str, write: &mut dyn FnMut() -> io::Result<()>| -> Result<()> {
         write().with_context(|| {
             let so_far = match exported.files.as_slice() {

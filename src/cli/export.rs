@@ -20,12 +20,12 @@ use super::{
 };
 use crate::{
     adopt::Prepared,
-    export::{Export, Exported},
+    export::Export,
     failure::Failure,
     inventory::Inventory,
     model::Record,
     plan::{AdoptFlags, InPortainer},
-    portainer::{HINT_FOR_UNCLEAR, PortainerReader},
+    portainer::{HINT_FOR_UNCLEAR, ListedRecord, PortainerReader},
     report::{ExportReport, ExportedStack, VERSION},
     snapshot::Place,
     stack::{Stack, StackName, is_same},
@@ -89,16 +89,12 @@ fn of_portainer(
             ));
         }
         let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from("."));
-        let records = portainer.all_records(endpoint)?.into_iter().map(|record| {
-            let name = record.name;
-            record.record.map_err(|why| {
-                let why = Failure::new(why).hint(HINT_FOR_UNCLEAR);
-                (name, anyhow::Error::from(why))
-            })
+        let mut listed = portainer.all_records(endpoint)?;
+        listed.retain(|listed| match &listed.record {
+            Ok(record) => record.endpoint_id == endpoint,
+            Err(_) => true,
         });
-        let is_elsewhere = |one: &Record| one.endpoint_id != endpoint;
-        let records = records.filter(|record| !record.as_ref().is_ok_and(is_elsewhere));
-        return Ok(exporting.all(records.collect(), &to));
+        return Ok(exporting.all(listed, &to));
     };
     let mut records = portainer.records(endpoint, name.as_str(), &name.portainer_name())?;
     records.retain(|record| record.endpoint_id == endpoint);
@@ -189,26 +185,19 @@ fn remember(inventory: &Inventory, name: &StackName, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What was written and where, and what to know about it.
-fn show(name: &str, to: &Path, exported: Exported, console: &Console) -> ExportedStack {
+/// Shows what was written and where, and what to know about it.
+fn show(exported: &ExportedStack, console: &Console) {
     // In the opposite of the order in which they were written.
     let files: Vec<&String> = exported.files.iter().rev().collect();
     let variables = match exported.variables {
         0 => String::new(),
         some => format!(", {}", counted(some, "variable")),
     };
-    let what = format!("{name} to {}: {}{variables}", to.display(), listed(&files));
+    let (name, to) = (&exported.stack, exported.dir.as_deref().unwrap_or_default());
+    let what = format!("{name} to {to}: {}{variables}", listed(&files));
     console.outcome("exported", &what);
     for note in &exported.notes {
         console.step("note", note);
-    }
-    ExportedStack {
-        stack: name.to_owned(),
-        dir: Some(to.display().to_string()),
-        files: exported.files,
-        variables: exported.variables,
-        notes: exported.notes,
-        error: None,
     }
 }
 
@@ -235,47 +224,39 @@ impl Exporting<'_> {
         let exported = self.export.run((&record.name, record.kind), to, stored);
         console.done();
         let exported = exported?;
-        let moves_data = exported.moves_data;
-        let shown = show(&record.name, to, exported, console);
-        if moves_data {
+        show(&exported, console);
+        if exported.moves_data {
             console.warning("the stack uses paths in Portainer's directory: move that data before you delete the stack or remove Portainer");
         }
-        Ok(shown)
+        Ok(exported)
     }
 
     /// Exports every stack. A failure does not stop the others.
-    fn all(
-        &self,
-        records: Vec<Result<Record, (String, anyhow::Error)>>,
-        to: &Path,
-    ) -> Vec<ExportedStack> {
+    fn all(&self, listed: Vec<ListedRecord>, to: &Path) -> Vec<ExportedStack> {
         let mut seen = BTreeSet::new();
-        let each = records.into_iter().map(|record| {
-            let exported = record.and_then(|record| {
-                let (name, id) = (&record.name, &record.id);
-                let exported = StackName::new(OsStr::new(name)).and_then(|own| {
-                    if seen.insert(name.clone()) {
-                        return self.one(&record, &to.join(name));
-                    }
-                    let what = format!("Portainer has another stack named {own}, with the ID {id}");
-                    let hint = "rename or delete one of them in Portainer";
-                    Err(Failure::new(what).hint(hint).into())
-                });
-                exported.map_err(|error| (name.clone(), error))
-            });
-            exported.unwrap_or_else(|(stack, error)| {
+        let mut export = |name: &str, record: Result<Record, String>| {
+            let record = record.map_err(|why| Failure::new(why).hint(HINT_FOR_UNCLEAR))?;
+            let own = StackName::new(OsStr::new(name))?;
+            if seen.insert(name.to_owned()) {
+                return self.one(&record, &to.join(name));
+            }
+            let id = &record.id;
+            let what = format!("Portainer has another stack named {own}, with the ID {id}");
+            let hint = "rename or delete one of them in Portainer";
+            Err(Failure::new(what).hint(hint).into())
+        };
+        let each = listed.into_iter().map(|ListedRecord { name, record }| {
+            export(&name, record).unwrap_or_else(|error| {
                 let told = format!("{error:#}");
-                let error = error.context(format!("stack {}", printable(&stack)));
+                let error = error.context(format!("stack {}", printable(&name)));
                 self.console.error(&error, None);
                 ExportedStack {
-                    stack,
+                    stack: name,
                     error: Some(told),
                     ..ExportedStack::default()
                 }
             })
         });
-        let stacks = each.collect();
-        self.console.done();
-        stacks
+        each.collect()
     }
 }

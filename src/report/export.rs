@@ -24,6 +24,9 @@ pub struct ExportedStack {
     pub variables: usize,
     /// What to know about them.
     pub notes: Vec<String>,
+    /// Whether the stack has data in Portainer's directory, which is deleted with the stack in Portainer.
+    #[serde(skip)]
+    pub moves_data: bool,
     /// Why nothing was written.
     pub error: Option<String>,
 }

@@ -30,9 +30,10 @@ pub(super) fn run(
     // A new directory in the stacks root would be the stack's own.
     let own = own_stack(&inventory, name);
     let mut exported = write((&to, None), &reconstructed.files, force)?;
+    name.as_str().clone_into(&mut exported.stack);
     exported.variables = reconstructed.variables;
     console.done();
-    let shown = show(name.as_str(), &to, exported, console);
+    show(&exported, console);
     let services = &reconstructed.services;
     let longest = services.iter().map(|(service, _)| width(service)).max();
     for (service, sameness) in services {
@@ -63,5 +64,5 @@ pub(super) fn run(
         ),
         None => next(settings, name, &to),
     });
-    Ok(shown)
+    Ok(exported)
 }

@@ -76,12 +76,12 @@ pub(super) fn run(
     console.done();
     let exported = exported?;
     console.step("found", &lost.file.display().to_string());
-    let shown = show(name.as_str(), &to, exported, console);
+    show(&exported, console);
     if let Some(doubt) = doubt {
         console.warning(&doubt);
     }
     console.told(&next(&settings, name, &to));
-    Ok(shown)
+    Ok(exported)
 }
 
 /// The other stack to which a Portainer that responds has given the directory of the lost one.
