@@ -41,7 +41,8 @@ pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
     let Cli { common, console } = cli;
     let mut values = given(common);
     if arguments.print {
-        console.line(&settings_file(&values));
+        let text = edited(&system_file(), &settings_file(), &values)?;
+        console.line(&text);
         return Ok(());
     }
     let is_root = rustix::process::geteuid().is_root();
@@ -51,10 +52,8 @@ pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
     let all = before.iter().flat_map(|(_, now)| now);
     let now: Values = all.map(|(key, (_, now))| (*key, now.clone())).collect();
     let key = ask(&mut values, &now, &path, cli)?;
-    let text = match &before {
-        Some((text, _)) => edited(&path, text, &values)?,
-        None => settings_file(&values),
-    };
+    let text = before.map_or_else(settings_file, |(text, _)| text);
+    let text = edited(&path, &text, &values)?;
     let mut written = path.display().to_string();
     // A new key must not go to an old address: both files are written before the first gets its name.
     let mut files = vec![(path, text, MODE_OF_SETTINGS)];

@@ -18,19 +18,18 @@ const HEADER: &str = "\
 # Check them: stacklift doctor
 ";
 
-/// The text. A setting in `values` has that value; the others are comments with their defaults.
-pub(super) fn settings_file(values: &BTreeMap<&str, String>) -> String {
+/// The text. Each setting is a comment, with its default.
+pub(super) fn settings_file() -> String {
     let mut text = HEADER.to_owned();
     for setting in &options::ALL {
-        let (help, placeholder) = (setting.help, setting.placeholder);
-        let (comment, value) = match values.get(setting.key) {
-            Some(value) => ("", value.as_str()),
-            None if setting.default.is_empty() => ("#", placeholder),
-            None => ("#", setting.default),
+        let (help, key) = (setting.help, setting.key);
+        let value = match setting.default {
+            "" => setting.placeholder,
+            default => default,
         };
-        let (key, value) = (setting.key, toml(setting, value));
+        let value = toml(setting, value);
         // Writing to a String does not fail.
-        let _ = write!(text, "\n# {help}\n{comment}{key} = {value}\n");
+        let _ = write!(text, "\n# {help}\n#{key} = {value}\n");
     }
     text
 }
@@ -86,7 +85,7 @@ mod tests {
 
     #[test]
     fn every_setting_is_a_comment_with_its_default() {
-        let text = settings_file(&BTreeMap::new());
+        let text = settings_file();
         assert!(
             text.lines()
                 .all(|line| line.is_empty() || line.starts_with('#')),
@@ -127,7 +126,8 @@ mod tests {
             ("endpoint", "7"),
             ("endpoint", "auto"),
         ] {
-            let text = settings_file(&BTreeMap::from([(key, value.to_owned())]));
+            let values = BTreeMap::from([(key, value.to_owned())]);
+            let text = edited(Path::new("x"), &settings_file(), &values).expect("settings");
             let table: toml::Table = toml::from_str(&text).expect("TOML");
             let read = match &table[key] {
                 toml::Value::Integer(number) if key == "endpoint" => number.to_string(),

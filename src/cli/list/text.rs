@@ -37,7 +37,7 @@ pub(super) fn show(list: &ListReport, console: &Console) {
     }
 }
 
-fn row(stack: &ListEntry) -> TableRow {
+pub(in crate::cli) fn row(stack: &ListEntry) -> TableRow {
     let mark = if stack.outside_stacks_root { " *" } else { "" };
     let (last, tail) = last(stack);
     TableRow {
@@ -104,13 +104,13 @@ fn is_to_be_planned(stack: &ListEntry) -> bool {
 }
 
 /// How many containers run, and how many there are.
-pub(in crate::cli) fn running(containers: Option<&Containers>) -> String {
+fn running(containers: Option<&Containers>) -> String {
     let count = |all: &Containers| format!("{}/{}", all.running, all.all);
     containers.map_or_else(|| "?".to_owned(), count)
 }
 
 /// The state of a stack in words.
-pub(in crate::cli) fn state(state: StackState) -> Part {
+fn state(state: StackState) -> Part {
     let (meaning, words) = match state {
         StackState::ByHand => (Meaning::Plain, "by hand"),
         StackState::InPortainer => (Meaning::Kept, "in Portainer"),

@@ -77,15 +77,10 @@ pub(in crate::cli) fn is_pattern(name: &OsStr) -> bool {
 
 /// The stacks with these names, and those with files that match a pattern, each once.
 fn named(given: &[OsString], at: &Surroundings) -> Result<Vec<StackName>> {
-    let all = if given.iter().any(|given| is_pattern(given)) {
-        with_files(&at.inventory())?
-    } else {
-        Vec::new()
-    };
     let mut names: Vec<StackName> = Vec::new();
     for given in given {
         let found = if is_pattern(given) {
-            matching(&given.to_string_lossy(), &all)?
+            matching(&given.to_string_lossy(), &at.inventory())?
         } else {
             vec![StackName::new(given)?]
         };
@@ -98,19 +93,15 @@ fn named(given: &[OsString], at: &Surroundings) -> Result<Vec<StackName>> {
     Ok(names)
 }
 
-/// Every stack of the host that has a Compose file.
-fn with_files(inventory: &Inventory) -> Result<Vec<StackName>> {
+/// The stacks of the host that have a Compose file and a name that matches.
+fn matching(pattern: &str, inventory: &Inventory) -> Result<Vec<StackName>> {
     let host = inventory.host();
-    let found = inventory.find(&host)?.into_iter();
-    let found = found.filter(|stack| !matches!(stack.files, Files::None));
-    Ok(found
-        .filter_map(|stack| StackName::new(OsStr::new(&stack.name)).ok())
-        .collect())
-}
-
-fn matching(pattern: &str, all: &[StackName]) -> Result<Vec<StackName>> {
-    let found = all.iter().filter(|name| matches(pattern, name.as_str()));
-    let names: Vec<StackName> = found.cloned().collect();
+    let mut found = inventory.find(&host)?;
+    found.retain(|stack| !matches!(stack.files, Files::None) && matches(pattern, &stack.name));
+    let names = found
+        .iter()
+        .map(|stack| StackName::new(OsStr::new(&stack.name)));
+    let names: Vec<StackName> = names.filter_map(Result::ok).collect();
     if names.is_empty() {
         let what = format!("no stack with a Compose file matches {pattern}");
         return Err(Failure::new(what)

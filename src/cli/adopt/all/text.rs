@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
+    iter,
 };
 
 use crate::{
@@ -10,9 +11,9 @@ use crate::{
         Console,
         adopt::text::{show_next, show_next_steps},
         arguments::AdoptArguments,
-        list::text::{HEADER, readiness, running, state},
+        list::text::{HEADER, readiness, row},
         style::Meaning,
-        table::Part,
+        table::{Part, TableRow},
     },
     failure::Failure,
     finding::Finding,
@@ -29,18 +30,7 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
         |one: &&AllEntry| !arguments.all || matches!(one.result, R::Planned | R::Unfinished);
     let (shown, rest): (Vec<_>, Vec<_>) = report.stacks.iter().partition(is_shown);
     if !shown.is_empty() && (report.dry_run || !console.quiet) {
-        let row = |stack: &&AllEntry| {
-            vec![
-                (Meaning::Name, stack.name().to_owned()),
-                (
-                    Meaning::Plain,
-                    running(stack.before.stack.containers.as_ref()),
-                ),
-                state(stack.before.state),
-                planned(stack),
-            ]
-        };
-        console.table(&HEADER, shown.iter().map(row));
+        console.table(&HEADER, shown.iter().map(|stack| planned(stack)));
     }
     if !rest.is_empty() {
         let noun = if shown.is_empty() { "stack" } else { "other" };
@@ -180,33 +170,31 @@ pub(super) fn show_rest(
     }
 }
 
-/// What would happen to a stack.
-fn planned(stack: &AllEntry) -> Part {
-    let way = &stack.before.adopt;
-    if let (StackResult::Unfinished, Some(run)) =
-        (stack.result, &stack.before.stack.interrupted_run)
-    {
-        return (Meaning::Plain, run.to_string());
-    }
-    if stack.restored_first {
-        return (Meaning::Changed, "restored first".to_owned());
-    }
-    let (meaning, first) = match (stack.result, way.readiness) {
+/// The row of `list`, with what this run does to the stack.
+fn planned(stack: &AllEntry) -> TableRow {
+    let (mut row, way) = (row(&stack.before), &stack.before.adopt);
+    stack.name().clone_into(&mut row.cells[0].1);
+    let does = match (stack.result, way.readiness) {
+        _ if stack.restored_first => (Meaning::Changed, "restored first".to_owned()),
         (StackResult::Planned, Readiness::NothingToDo) => (
             Meaning::Kept,
             "checked again: the last run did not finish".to_owned(),
         ),
-        (StackResult::LeftOut, _) => (Meaning::Plain, "left out".to_owned()),
-        (StackResult::Edited, _) => return readiness(way),
-        _ => readiness(way),
+        (StackResult::Planned, _) => {
+            let (meaning, first) = readiness(way);
+            let pulls = way.pulls.len();
+            let pulls = (pulls > 0).then(|| format!("pulls {}", counted(pulls, "image")));
+            let losses = way.losses.len();
+            let losses = (losses > 0).then(|| counted(losses, "loss"));
+            let told: Vec<String> = iter::once(first).chain(pulls).chain(losses).collect();
+            (meaning, told.join("; "))
+        }
+        _ => return row,
     };
-    let parts = [
-        Some(first),
-        (!way.pulls.is_empty()).then(|| format!("pulls {}", counted(way.pulls.len(), "image"))),
-        (!way.losses.is_empty()).then(|| counted(way.losses.len(), "loss")),
-    ];
-    let told: Vec<String> = parts.into_iter().flatten().collect();
-    (meaning, told.join("; "))
+    row.tail = None;
+    row.cells.truncate(HEADER.len() - 1);
+    row.cells.push(does);
+    row
 }
 
 /// What became of a stack, with the reason if it was not adopted.
