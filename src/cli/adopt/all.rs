@@ -21,6 +21,7 @@ use crate::{
         interrupt::Interrupt,
         opened::{Opened, Surroundings},
     },
+    compose,
     failure::Failure,
     finding::Kind,
     inventory::{Files, Found, Inventory},
@@ -273,6 +274,9 @@ impl All<'_> {
         let (mut at, dir) = (self.at.clone(), stack.dir.as_ref().map(PathBuf::from));
         let own = at.settings.location.root.join(&stack.name);
         at.settings.location.dir = dir.filter(|dir| !is_same(dir, &own));
+        // The program remembers its answers, and files that a text names may have changed since the plan.
+        let (tool, trace) = (&at.settings.location.tool, self.console.trace());
+        at.compose = Arc::new(compose::Installation::new(tool, trace));
         let name = StackName::new(OsStr::new(&stack.name))?;
         let opened = Opened::open(&name, at, self.console)?;
         Ok(Opened {
