@@ -448,7 +448,7 @@ impl Stack {
         let run = self.restore();
         self.assert_is(before);
         let ids = self.ids();
-        self.restore().says("match the snapshot").hides("recreated");
+        self.restore().says("the snapshot").hides("recreated");
         self.up();
         assert_eq!(self.ids(), ids);
         run
