@@ -17,7 +17,6 @@ use crate::{
     portainer::Payload,
     report::{AdoptReport, Outcome},
     run::{self, Consent, Listener, Peers, Purpose, Run, Setup, Stopped, Witness},
-    snapshot::Inspected,
     stack::Stack,
     text::{bulleted, command},
 };
@@ -153,7 +152,7 @@ impl Adoption<'_, '_> {
         self.take_snapshot(prepared)?;
         self.check_dependencies(&prepared.plan)?;
         // A deployment that fails may stop every container (M06).
-        let before = prepared.ran().containers.iter().map(Inspected);
+        let before = prepared.ran().containers.iter();
         self.run.hold_volumes(&before.collect::<Vec<_>>())?;
         match self.send(prepared, payload)? {
             Ended::Failed(cause) => Err(self.recover(prepared, payload, &cause)),

@@ -24,7 +24,6 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use composefile::services::MountType;
 
 pub use self::{
     about::About,
@@ -219,7 +218,7 @@ impl EngineReader {
             Client::Command(command) => command.list(project),
             _ => self.api().and_then(|api| api.list(project)),
         }
-        .map(normalized)
+        .map(sorted)
         .with_context(|| format!("failed to list the containers of {project}"))
     }
 
@@ -229,7 +228,7 @@ impl EngineReader {
             Client::Command(command) => command.list_all(),
             _ => self.api().and_then(Api::list_all),
         }
-        .map(normalized)
+        .map(sorted)
         .context("failed to list all containers")
     }
 
@@ -319,43 +318,16 @@ impl EngineReader {
     }
 }
 
-fn normalized(mut containers: Vec<Container>) -> Vec<Container> {
-    containers.iter_mut().for_each(normalize);
-    containers.sort_by(|a, b| (&a.names, &a.id).cmp(&(&b.names, &b.id)));
+fn sorted(mut containers: Vec<Container>) -> Vec<Container> {
+    containers.sort_by(|a, b| (a.name(), a.id()).cmp(&(b.name(), b.id())));
     containers
 }
 
-/// Makes the reports of both adapters equal: names without a leading slash and without link aliases, sorted ports
-/// and mounts.
-fn normalize(container: &mut Container) {
-    for name in &mut container.names {
-        if let Some(bare) = name.strip_prefix('/') {
-            *name = bare.to_owned();
-        }
-    }
-    container.names.retain(|name| !name.contains('/'));
-    for port in &mut container.ports {
-        if port.address.is_empty() {
-            "0.0.0.0".clone_into(&mut port.address);
-        }
-    }
-    container.ports.sort_by_cached_key(|port| {
-        let (protocol, address) = (port.protocol.clone(), port.address.clone());
-        (port.container_port, protocol, port.host_port, address)
-    });
-    for mount in &mut container.mounts {
-        if mount.kind == MountType::Volume {
-            // The Engine API lists the source of some volumes only. The name identifies the volume.
-            mount.source.clear();
-        }
-    }
-    container.mounts.sort_by(|a, b| a.target.cmp(&b.target));
-}
-
-/// The first name of the container, otherwise its short ID.
+/// The name of the container, otherwise its short ID.
 fn display_name(container: &Container) -> &str {
-    let short_id = container.id.get(..12).unwrap_or(&container.id);
-    container.names.first().map_or(short_id, String::as_str)
+    let (name, id) = (container.name(), container.id());
+    let short_id = id.get(..12).unwrap_or(id);
+    if name == id { short_id } else { name }
 }
 
 /// A container that could not be removed.
@@ -394,19 +366,13 @@ fn left_until(deadline: Instant) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_failed_removal_names_the_remaining_containers() {
-        let container = |name: &str| Container {
-            id: "0123456789abcdef".to_owned(),
-            names: if name.is_empty() {
-                vec![]
-            } else {
-                vec![name.to_owned()]
-            },
-            ..Container::default()
-        };
+        let container = |name: &str| Container(json!({ "Id": "0123456789abcdef", "Name": name }));
         let all = [container("web-1"), container(""), container("db-1")];
         let remaining = |at: usize, reason: &str| Remaining {
             container: &all[at],

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
+use serde_json::json;
 
 use crate::{
     adopt, compose,
@@ -427,24 +427,21 @@ pub fn earlier(
     let place = state.map(|state| Place::new(state, name.as_str()));
     let store = place.as_ref().map(|place| place.open(None));
     let label = compose_label(tool, "project.working_dir");
-    let labeled = |labels| Container {
-        labels,
-        ..Container::default()
-    };
     let sent = iter::once_with(move || {
         let dir = place?.open(None).last_sent().dir?;
-        Some(vec![labeled([(label, dir)].into())])
+        let labels = json!({ (label): dir });
+        Some(vec![Container(json!({ "Config": { "Labels": labels } }))])
     });
     let ids = store.as_ref().and_then(|store| store.ids().ok());
     let newest_first = ids.unwrap_or_default().into_iter().rev();
     let saved = newest_first.filter_map(move |id| store.as_ref()?.load(&id).ok());
-    let saved = saved.map(move |saved| {
-        let containers = saved.snapshot.containers.known().into_iter().flatten();
-        let labels =
-            containers.map(|container| Deserialize::deserialize(&container["Config"]["Labels"]));
-        labels
-            .map(|labels| labeled(labels.unwrap_or_default()))
-            .collect()
+    let saved = saved.map(|saved| {
+        saved
+            .snapshot
+            .containers
+            .known()
+            .cloned()
+            .unwrap_or_default()
     });
     saved.chain(sent.flatten())
 }

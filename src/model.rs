@@ -10,16 +10,18 @@ use std::{
     sync::Arc,
 };
 
-use composefile::services::MountType;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::text::{Mask, printable};
 
 mod access;
+mod container;
+mod memory;
 mod subnet;
 
 pub use access::{Access, Grant, Uses, WantedAccess};
+pub use container::{Container, is_empty, is_id, is_unset};
 pub use subnet::{has_address, overlap};
 
 /// The reference of an image with a tag or a digest: without one, the engine pulls every tag.
@@ -85,29 +87,6 @@ impl fmt::Display for Pull {
     }
 }
 
-/// A container of a Compose project, as the engine lists it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Container {
-    /// The full ID: 64 hexadecimal digits.
-    pub id: String,
-    /// Its names, without the leading slash of the Engine API.
-    pub names: Vec<String>,
-    /// The image name that the container was created with.
-    pub image: String,
-    /// `created`, `running`, `paused`, `restarting`, `exited`, `removing` or `dead`.
-    pub state: String,
-    /// The state as the engine words it: `Up 2 hours`, `Exited (0) 3 days ago`.
-    pub status: String,
-    /// All labels.
-    pub labels: BTreeMap<String, String>,
-    /// The ports published on this host, without those that are only exposed.
-    pub ports: Vec<PublishedPort>,
-    /// All mounts.
-    pub mounts: Vec<Mount>,
-    /// Its addresses, each behind the name of the network; none if it does not run.
-    pub addresses: Vec<(String, String)>,
-}
-
 /// Networks or volumes, as the engine lists them: their inspect JSON without what uses them.
 pub type ListedObjects = Arc<Vec<Value>>;
 
@@ -148,40 +127,6 @@ pub struct ResourceHashes {
     pub volumes: BTreeMap<String, String>,
     /// What the networks and volumes are, by these hashes.
     pub definitions: BTreeMap<String, Value>,
-}
-
-impl Container {
-    /// Its first name, or its ID if it has no name.
-    pub fn name(&self) -> &str {
-        self.names.first().unwrap_or(&self.id)
-    }
-
-    /// Whether it is running or paused, or will be started again after a pause.
-    pub fn is_running(&self) -> bool {
-        matches!(&*self.state, "running" | "paused" | "restarting")
-    }
-
-    /// The value of a label of the tool's Compose.
-    pub fn compose_label(&self, tool: &str, name: &str) -> Option<&str> {
-        let label = self.labels.get(&compose_label(tool, name));
-        label.map(String::as_str)
-    }
-
-    /// Why it is Portainer's own container (B04): its image, or because it publishes Portainer's port. `port` is
-    /// `None` if Portainer is not on this host.
-    pub fn runs_portainer(&self, port: Option<u16>) -> Option<String> {
-        if is_portainer_image(&self.image) {
-            return Some(format!("runs {}", printable(&self.image)));
-        }
-        let port = port.filter(|port| self.publishes(*port))?;
-        Some(format!("publishes Portainer's port {port}"))
-    }
-
-    /// Whether it publishes a TCP port on this port of the host.
-    pub fn publishes(&self, port: u16) -> bool {
-        let mut published = self.ports.iter();
-        published.any(|published| published.host_port == port && published.protocol == "tcp")
-    }
 }
 
 /// What a service waits for before Compose starts it (`depends_on`).
@@ -291,29 +236,16 @@ fn is_portainer_image(image: &str) -> bool {
 }
 
 /// A container port that is published on a port of this host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PublishedPort {
-    /// The address of this host that it listens on: `0.0.0.0`, `::`, `127.0.0.1`.
-    pub address: String,
-    /// The port on this host.
-    pub host_port: u16,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublishedPort<'a> {
     /// The port inside the container.
     pub container_port: u16,
     /// `tcp`, `udp` or `sctp`.
-    pub protocol: String,
-}
-
-/// One mount of a container.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mount {
-    /// The kind of the mount.
-    pub kind: MountType,
-    /// The name of the volume; `None` for other kinds.
-    pub name: Option<String>,
-    /// The path on the host; empty for a volume.
-    pub source: String,
-    /// The path in the container.
-    pub target: String,
+    pub protocol: &'a str,
+    /// The port on this host.
+    pub host_port: u16,
+    /// The address of this host that it listens on: `0.0.0.0`, `::`, `127.0.0.1`.
+    pub address: &'a str,
 }
 
 /// The most changes of one container that are kept. All are counted.

@@ -37,7 +37,7 @@ use crate::{
         faithful::{Runs, compose_files, written_services},
     },
     run::{Seen, Subject},
-    snapshot::{Inspected, Place, Snapshot, Unfinished},
+    snapshot::{Place, Snapshot, Unfinished},
     stack::{Files, Shell, Stack, StackText},
     text::Mask,
 };
@@ -64,7 +64,7 @@ pub fn interrupted<'c>(
     containers: impl IntoIterator<Item = &'c Container>,
     tool: &str,
 ) -> Option<Unfinished> {
-    let ids = containers.into_iter().map(|container| &container.id);
+    let ids = containers.into_iter().map(Container::id);
     let now = || engine.inspect_containers(ids).ok();
     place.interrupted(engine.id().ok().as_deref(), now, tool)
 }
@@ -222,9 +222,9 @@ impl Situation<'_> {
             .and_then(|(all, port)| plan::portainer(all, port));
         // Otherwise, it may be a proxy in front of it.
         let portainer = portainer.filter(|one| one.runs_portainer(None).is_some());
-        let read = portainer.map(|container| self.engine.inspect_containers([&container.id]));
+        let read = portainer.map(|container| self.engine.inspect_containers([container.id()]));
         let all = read.and_then(Result::ok).unwrap_or_default();
-        let set = all.iter().flat_map(|one| Inspected(one).env());
+        let set = all.iter().flat_map(Container::env);
         set.map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }
@@ -361,7 +361,7 @@ impl Situation<'_> {
 
     /// The containers of the engine that are not among `own`.
     fn others(&self, own: &[Container]) -> Result<Vec<Container>> {
-        let is_own = |other: &Container| own.iter().any(|own| other.id.starts_with(&own.id));
+        let is_own = |other: &Container| own.iter().any(|own| other.id().starts_with(own.id()));
         let mut others = self.engine.list_all()?;
         others.retain(|other| !is_own(other));
         Ok(others)

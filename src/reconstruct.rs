@@ -20,14 +20,13 @@ use crate::{
     compose::{Input, Profiles, Program, Project, Values},
     engine::EngineReader,
     failure::Failure,
-    model::{Variable, WrittenServices, compose_label},
+    model::{Container, Variable, WrittenServices, compose_label},
     rewrite::{
         combine::written,
         env::stack_env,
         export::ExportedFiles,
         faithful::{FROM_CONTAINERS, MARK, encoded, written_services},
     },
-    snapshot::Inspected,
     text::{Mask, counted, printable, without_credentials},
 };
 
@@ -70,7 +69,7 @@ struct Read {
     tool: String,
     project: String,
     /// The first container of each service, and how many it has.
-    services: BTreeMap<String, (Value, usize)>,
+    services: BTreeMap<String, (Container, usize)>,
     /// The services by the IDs of their containers.
     ids: BTreeMap<String, String>,
     images: Vec<Value>,
@@ -111,7 +110,7 @@ pub fn reconstruct(
         };
         let mut service = draft.service(&picked);
         if service.shift_remove("build").is_some() {
-            let image = Inspected(&read.services[name].0).image_name();
+            let image = read.services[name].0.image_name();
             service.insert("image".to_owned(), image.into());
             let reason = "its file named no image, but Portainer needs one";
             reasons.insert(name, reason.to_owned());
@@ -209,19 +208,19 @@ fn dependencies(service: &Value) -> impl Iterator<Item = &str> {
 impl Read {
     fn new(engine: &EngineReader, tool: &str, project: &str) -> Result<Self> {
         let name = printable(project);
-        let listed = engine.list(project)?.into_iter();
-        let mut containers = engine.inspect_containers(listed.map(|container| container.id))?;
-        containers.retain(|container| !Inspected(container).is_one_off(tool));
+        let listed = engine.list(project)?;
+        let mut containers = engine.inspect_containers(listed.iter().map(Container::id))?;
+        containers.retain(|container| !container.is_one_off(tool));
         if containers.is_empty() {
             return Err(Failure::new(format!("{name} has no containers on this host: without them, its Compose file cannot be written"))
                 .hint("if a backup or a Portainer stack has the file, use that one")
                 .into());
         }
-        let mut services: BTreeMap<String, (Value, usize)> = BTreeMap::new();
+        let mut services: BTreeMap<String, (Container, usize)> = BTreeMap::new();
         let (mut by_id, mut by_name) = (BTreeMap::new(), BTreeMap::new());
         let hash = compose_label(tool, "config-hash");
         for container in &containers {
-            let one = Inspected(container);
+            let one = container;
             let is_of_swarm = one.label("com.docker.swarm.task.id").is_some();
             let label = one.compose_label(tool, "service").filter(|_| !is_of_swarm);
             let name = printable(one.name());
@@ -232,32 +231,28 @@ impl Read {
             let known = services.entry(service.to_owned());
             let (first, count) = known.or_insert_with(|| (container.clone(), 0));
             *count += 1;
-            if Inspected(first).label(&hash) != one.label(&hash) {
+            if first.label(&hash) != one.label(&hash) {
                 let service = printable(service);
                 let what = format!("the containers of service {service} have different settings");
                 let hint = "remove those that are out of date, then run the command again";
                 return Err(Failure::new(what).hint(hint).into());
             }
         }
-        let all = || containers.iter().map(Inspected);
-        let ids: BTreeSet<&str> = all().map(Inspected::image_id).collect();
+        let all = || containers.iter();
+        let ids: BTreeSet<&str> = all().map(Container::image_id).collect();
         let images = engine.inspect_images(ids)?;
-        let connected = all().flat_map(Inspected::networks);
+        let connected = all().flat_map(Container::networks);
         let mut names: BTreeSet<&str> = connected.map(|(name, _)| name.as_str()).collect();
         names.retain(|name| !matches!(*name, "host" | "none" | "bridge"));
         let networks = engine.inspect_networks(names)?;
-        let mounted = all().flat_map(Inspected::volumes);
+        let mounted = all().flat_map(Container::volumes);
         let names: BTreeSet<&str> = mounted.map(|(name, _)| name).collect();
         let volumes = engine.inspect_volumes(names)?;
         let fixed = all()
-            .flat_map(Inspected::fixed_addresses)
+            .flat_map(Container::fixed_addresses)
             .map(|(network, _)| network.to_owned());
-        for name in engine
-            .list_all()?
-            .into_iter()
-            .flat_map(|container| container.names)
-        {
-            by_name.entry(name).or_default();
+        for other in engine.list_all()? {
+            by_name.entry(other.name().to_owned()).or_default();
         }
         let objects = Objects::new(Known {
             tool,
@@ -267,7 +262,7 @@ impl Read {
             containers: by_name,
             fixed: fixed.collect(),
         });
-        let mask = Mask::new(all().flat_map(Inspected::env).map(|(_, value)| value));
+        let mask = Mask::new(all().flat_map(Container::env).map(|(_, value)| value));
         Ok(Self {
             tool: tool.to_owned(),
             project: project.to_owned(),
@@ -285,14 +280,15 @@ impl Read {
 
     /// The label with the hash.
     fn hash(&self, service: &str) -> &str {
-        Inspected(&self.services[service].0)
+        let container = &self.services[service].0;
+        container
             .compose_label(&self.tool, "config-hash")
             .unwrap_or_default()
     }
 
     /// A container with an equal hash is kept, unless its anonymous volume gets a name, or its network is recreated (N13).
     fn kept(&self, service: &str) -> Sameness {
-        let container = Inspected(&self.services[service].0);
+        let container = &self.services[service].0;
         let mut volumes = container.volumes().into_iter();
         let mut networks = container.networks();
         if let Some((_, target)) = volumes.find(|(name, _)| self.objects.is_anonymous(name)) {
@@ -311,7 +307,7 @@ impl Read {
 
     fn containers(&self) -> BTreeMap<String, String> {
         let services = self.services.iter();
-        let ids = services.map(|(name, (one, _))| (name.clone(), Inspected(one).id().to_owned()));
+        let ids = services.map(|(name, (one, _))| (name.clone(), one.id().to_owned()));
         ids.collect()
     }
 
@@ -370,7 +366,7 @@ impl Read {
             }
         }
         let services = self.services.values();
-        let mounts = services.flat_map(|(one, _)| Inspected(one).items("/HostConfig/Mounts"));
+        let mounts = services.flat_map(|(one, _)| one.items("/HostConfig/Mounts"));
         let files = mounts.filter_map(|mount| {
             let file = json!({ "file": mount["Source"] });
             Some((secret(mount)?.to_owned(), file))

@@ -56,7 +56,7 @@ impl Containers {
         for container in all {
             let dir = container.compose_label(tool, "project.working_dir");
             counts.all += 1;
-            counts.running += usize::from(matches!(&*container.state, "running" | "restarting"));
+            counts.running += usize::from(matches!(container.status(), "running" | "restarting"));
             counts.started_by_portainer +=
                 usize::from(dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS)));
         }

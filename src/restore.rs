@@ -17,11 +17,11 @@ use crate::{
     after::Limits,
     engine::EngineReader,
     finding::Finding,
-    model::{Deployment, Record, Rights, is_portainers},
+    model::{Container, Deployment, Record, Rights, is_portainers},
     plan::Sent,
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Consent, Listener, Peers, Purpose, Run, Setup, State, Stopped, Witness},
-    snapshot::{Inspected, Saved, Snapshot, Unanswered},
+    snapshot::{Saved, Snapshot, Unanswered},
     stack::{Stack, StackName},
 };
 use check::Needs;
@@ -129,7 +129,7 @@ enum RecordStep {
 struct Planned {
     record: RecordStep,
     /// The inspect objects of the containers.
-    existing: Vec<Value>,
+    existing: Vec<Container>,
     containers: Plan,
     /// The networks that are replaced, by name.
     networks: BTreeSet<String>,
@@ -236,7 +236,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
 
 /// What was read of a stack that runs.
 pub struct Existing<'f> {
-    pub containers: &'f [Value],
+    pub containers: &'f [Container],
     /// Those of the stack.
     pub networks: &'f [Value],
     /// By reference and by ID; `None` is one that does not exist.
@@ -252,7 +252,7 @@ pub fn check_ahead(
     texts: &[Sent],
 ) -> Result<Vec<Finding>> {
     let containers = namespaces::repaired(engine, found.containers, tool, texts)?;
-    let containers: Vec<Inspected> = containers.iter().map(Inspected).collect();
+    let containers: Vec<&Container> = containers.iter().collect();
     let needs = Needs {
         engine,
         tool,
@@ -313,7 +313,7 @@ struct Restoration<'s, 'a, 'r> {
     /// A container that the engine refused to create or to start.
     refused: Option<String>,
     /// The inspect objects of the stack's containers before the first change.
-    before: Vec<Value>,
+    before: Vec<Container>,
 }
 
 impl<'s, 'a, 'r> Restoration<'s, 'a, 'r> {
@@ -360,7 +360,7 @@ impl<'s> Restoration<'s, '_, '_> {
             return Ok(has_changes);
         };
         let own = own(self.snapshot(), &planned.existing).into_iter();
-        self.before = own.map(|one| one.0.clone()).collect();
+        self.before = own.cloned().collect();
         self.hold_volumes(&planned)?;
         let mut now = Vec::new();
         if planned.keeps {
@@ -368,7 +368,7 @@ impl<'s> Restoration<'s, '_, '_> {
             now = self.existing()?;
         }
         // A deployment that fails removes every container (M06).
-        let why = self.prevents(&planned.record, now.iter().map(Inspected));
+        let why = self.prevents(&planned.record, now.iter());
         let refused = self.refused.as_ref();
         let refused = refused.map(|name| format!("Docker refused {name}"));
         if let Some(why) = why.or(refused) {
@@ -413,12 +413,12 @@ impl<'s> Restoration<'s, '_, '_> {
     /// stop only once. What could make the deployment fail, or recreate one, comes first: then they are restored after it.
     fn keeps_containers(&self, record: &RecordStep) -> bool {
         let engine = self.run.engine;
-        let has_its_image = |one: Inspected| {
+        let has_its_image = |one: &Container| {
             let found = engine.inspect_images([one.image_name()]);
             let mut found = found.unwrap_or_default().into_iter();
             found.any(|found| found["Id"] == one.image_id())
         };
-        let is_safe = |one: Inspected| {
+        let is_safe = |one: &Container| {
             one.is_running()
                 && !one.is_paused()
                 && one.health() != Some("unhealthy")
@@ -432,7 +432,7 @@ impl<'s> Restoration<'s, '_, '_> {
     }
 
     /// Whether Portainer deployed a saved container, and nobody by hand since.
-    fn is_deployed(&self, saved: Inspected) -> bool {
+    fn is_deployed(&self, saved: &Container) -> bool {
         let snapshot = self.snapshot();
         let label = |name| saved.label(&snapshot.label(name));
         let hashes = snapshot.last_sent.hashes.as_ref();

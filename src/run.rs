@@ -10,7 +10,6 @@ use std::{
 };
 
 use anyhow::Result;
-use serde_json::Value;
 
 use crate::{
     engine::{ContainerEvent, Engine, EngineReader},
@@ -441,12 +440,10 @@ impl<'a> Run<'a> {
     }
 
     /// The same, as the engine inspects them.
-    pub fn inspect(&self, stack: &str) -> Result<Vec<Value>> {
-        let ids = self
-            .containers(stack)?
-            .into_iter()
-            .map(|container| container.id);
-        self.engine.inspect_containers(ids)
+    pub fn inspect(&self, stack: &str) -> Result<Vec<Container>> {
+        let listed = self.containers(stack)?;
+        self.engine
+            .inspect_containers(listed.iter().map(Container::id))
     }
 
     /// What the engine remembers of the starts and ends of a stack's containers since the first change, in their order.

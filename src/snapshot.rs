@@ -11,16 +11,14 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Access, Changes, Variable, compose_label};
+use crate::model::{Access, Changes, Container, Variable, compose_label};
 
 mod chosen;
 mod folder;
-mod inspected;
 mod interrupted;
 mod journal;
 mod layer;
 mod lock;
-mod memory;
 mod pins;
 mod requests;
 mod sent;
@@ -28,7 +26,6 @@ mod store;
 mod whole;
 
 pub use folder::check_state_dir;
-pub use inspected::{Inspected, is_empty, is_id, is_unset};
 pub use interrupted::{Interrupted, Unfinished, marked};
 pub use layer::{Layer, MOST_BYTES};
 pub use lock::StackLock;
@@ -79,7 +76,7 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "LastSent::is_empty")]
     pub last_sent: LastSent,
     /// The project's containers, one inspect object each.
-    pub containers: Known<Vec<Value>>,
+    pub containers: Known<Vec<Container>>,
     /// The project's networks, one inspect object each.
     pub networks: Known<Vec<Value>>,
     /// The project's volumes and the anonymous ones that its containers mount, one inspect object each.
@@ -209,7 +206,7 @@ impl Snapshot {
     /// Whether it shows a container that ran.
     pub fn has_running(&self) -> bool {
         let mut containers = self.containers.known().into_iter().flatten();
-        containers.any(|container| Inspected(container).is_running())
+        containers.any(Container::is_running)
     }
 
     /// When it was taken; 1970 if that cannot be read.

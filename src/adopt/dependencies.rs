@@ -8,9 +8,8 @@ use super::{Adoption, Prepared, progress::Progress};
 use crate::{
     after::{Limits, wait_for},
     failure::Failure,
-    model::Condition,
+    model::{Condition, Container},
     plan::{Awaited, Plan, Until},
-    snapshot::Inspected,
     text::printable,
 };
 
@@ -39,11 +38,7 @@ impl Adoption<'_, '_> {
                 self.run.engine.start(&job.id)?;
                 let ended = self.wait_for_each(slice::from_ref(job), |_| true);
                 let found = self.run.engine.inspect_containers([&job.id]);
-                if found.is_ok_and(|found| {
-                    !found
-                        .iter()
-                        .any(|container| Inspected(container).is_running())
-                }) {
+                if found.is_ok_and(|found| !found.iter().any(Container::is_running)) {
                     let what = "this run ran jobs of the stack, and sent nothing to Portainer";
                     self.begin(Progress::Began(what.to_owned()));
                 }

@@ -16,7 +16,7 @@ use crate::{
     compose::{ComposeVersion, env_file},
     failure::Failure,
     finding::Finding,
-    model::{Variable, values},
+    model::{Container, Variable, values},
     observe::Situation,
     plan::{Before, Fate, Plan, Projects, Request, Sent, ServicePlan},
     portainer::{Contents, Fetched, Payload, PortainerReader, Repository},
@@ -28,7 +28,6 @@ use crate::{
         portainer::STACK_ENV,
         repository::{env_files, with_env_files},
     },
-    snapshot::Inspected,
     text::{Mask, command, listed, said},
 };
 
@@ -164,7 +163,7 @@ impl FromGit {
             || is_last && !last.has(&self.whole(), &now.env)
             || situation.is_not_deployed()
             || before.host.inspected().next().is_none()
-            || !before.host.inspected().all(Inspected::runs_or_succeeded)
+            || !before.host.inspected().all(Container::runs_or_succeeded)
     }
 
     /// Says of each service that is recreated what the repository changes, compared with the Compose file that was deployed.
@@ -434,7 +433,7 @@ fn not_linked(situation: &Situation, before: &Before, id: &str) -> Finding {
         .host
         .inspected()
         .filter(|container| container.is_running());
-    let running: Vec<&str> = running.map(Inspected::name).collect();
+    let running: Vec<&str> = running.map(Container::name).collect();
     let cost = "it would have to be deleted, which removes its containers".to_owned();
     let cost = iter::once(cost).chain(said(&running, "would be interrupted"));
     let name = situation.stack.name().as_str();

@@ -22,7 +22,7 @@ use crate::{
     portainer::Payload,
     restore,
     rewrite::faithful::{Faithful, Runs, written_services},
-    snapshot::{Inspected, LastSent},
+    snapshot::LastSent,
     stack::StackText,
     text::{command, listed, numbered, printable},
 };
@@ -158,7 +158,7 @@ impl Prepared {
     }
 
     /// Whether a container certainly has the configuration of the files on disk.
-    pub(super) fn is_up_to_date(&self, container: Inspected, service: &str, tool: &str) -> bool {
+    pub(super) fn is_up_to_date(&self, container: &Container, service: &str, tool: &str) -> bool {
         // The files of this host need not be those of the repository any more.
         let is_from_git = self.plan.redeploys();
         !is_from_git && self.projects.is_as_on_disk(container, service, tool)
@@ -170,8 +170,8 @@ impl Prepared {
         let states = |of: &Self| -> Vec<(String, String)> {
             let all = of.before.host.listed().iter();
             // A restart loop continues (B28).
-            let state = |one: &Container| one.state.replace("restarting", "running");
-            all.map(|container| (container.id.clone(), state(container)))
+            let state = |one: &Container| one.status().replace("restarting", "running");
+            all.map(|container| (container.id().to_owned(), state(container)))
                 .collect()
         };
         let sent = |of: &Self| {
@@ -287,7 +287,7 @@ fn warnings(plan: &Plan, runs: &Runs, situation: &Situation, before: &Before) ->
         )
     });
     let redeploy = "redeploy the stack in Portainer, or adopt it with --git again";
-    let left = if before.host.inspected().any(Inspected::is_running) {
+    let left = if before.host.inspected().any(Container::is_running) {
         (!plan.by_hand.is_empty()).then(|| format!("its containers were restored from another commit: to keep them, revert the commit in the repository; to deploy the commit again, {redeploy}"))
     } else {
         let restore = command(&["restore", situation.stack.name().as_str()]);

@@ -18,7 +18,6 @@ use crate::{
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
     run::{RecordSeen, Seen},
-    snapshot::Inspected,
     text::{bulleted, listed, shell_word},
 };
 
@@ -258,10 +257,7 @@ impl Adoption<'_, '_> {
         let Some(snapshot) = store.default_id()? else {
             return Ok(prepared);
         };
-        let strays = now
-            .iter()
-            .map(Inspected)
-            .any(|now| is_temporary(now.name()));
+        let strays = now.iter().any(|now| is_temporary(now.name()));
         let subject = prepared.before.subject("adopt", &prepared.source, &self.at);
         let is_whole = store.is_whole(&self.run.read_snapshot(&subject, Seen::default()));
         // What was deployed by an edit in Portainer stays: the adoption is refused.
@@ -285,8 +281,8 @@ impl Adoption<'_, '_> {
         let chosen = store.choose(Some(&snapshot))?;
         let saved = chosen.snapshot.containers.known();
         let still_there = saved.into_iter().flatten().any(|old| {
-            let id = Inspected(old).id();
-            now.iter().map(Inspected).any(|now| now.id() == id)
+            let id = old.id();
+            now.iter().any(|now| now.id() == id)
         });
         let scope = if still_there || prepared.before.remote.may_be_unseen() {
             Scope::Containers

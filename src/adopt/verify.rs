@@ -1,7 +1,6 @@
 //! Checks every container after the deployment.
 
 use anyhow::Result;
-use serde_json::Value;
 
 use super::{Adoption, Prepared, progress::Progress};
 use crate::{
@@ -9,11 +8,12 @@ use crate::{
     engine::{ContainerEvent, EngineReader},
     failure::Failure,
     finding::{Finding, Kind},
+    model::Container,
     observe::Situation,
     plan::{self, Fate, Plan},
     portainer::Payload,
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
-    snapshot::{Inspected, Known, LastSent},
+    snapshot::{Known, LastSent},
     text::bulleted,
 };
 
@@ -32,7 +32,7 @@ struct Findings<'a> {
     /// What does not run as before, except for the first container that does not run.
     wrong: Vec<String>,
     /// The first container that does not run, and how it ended.
-    not_running: Option<(Inspected<'a>, String)>,
+    not_running: Option<(&'a Container, String)>,
     /// What is wrong, although nothing has to be restored because of it, and what to do.
     flaws: Vec<(String, String)>,
     /// What the plan said and is not so, although everything runs as before.
@@ -41,12 +41,12 @@ struct Findings<'a> {
 
 impl Adoption<'_, '_> {
     /// The containers of the stack, as the engine inspects them.
-    pub(super) fn look(&self) -> Result<Vec<Value>> {
+    pub(super) fn look(&self) -> Result<Vec<Container>> {
         self.run.inspect(self.at.stack.name().as_str())
     }
 
     /// Waits until the containers run as `before`, and returns them.
-    pub(super) fn wait_until_steady(&mut self, before: Ran, plan: &Plan) -> Result<Vec<Value>> {
+    pub(super) fn wait_until_steady(&mut self, before: Ran, plan: &Plan) -> Result<Vec<Container>> {
         let of = (self.at.stack.name().as_str(), self.at.tool);
         wait_until_steady(self.run, of, before, self.a.wait, plan.is_stopped)
     }
@@ -86,7 +86,7 @@ impl Adoption<'_, '_> {
         let is_stopped = prepared.plan.is_stopped;
         let now = self.wait_until_steady(prepared.ran(), &prepared.plan)?;
         if record.is_none() {
-            let all = now.iter().map(Inspected);
+            let all = now.iter();
             let hashes =
                 all.filter_map(|container| container.compose_label(self.at.tool, "config-hash"));
             let sent = sent.deployed_as(Some(hashes.map(str::to_owned).collect()));
@@ -301,22 +301,22 @@ fn not_copied(
 
 /// The jobs that have not ended and what is not healthy, or what does not run of a stack that was stopped as a whole: it did not run before either, so
 /// nothing is restored.
-fn warnings(compared: &[Compared], now: &[Value], is_stopped: bool) -> Vec<String> {
+fn warnings(compared: &[Compared], now: &[Container], is_stopped: bool) -> Vec<String> {
     if is_stopped {
-        return now.iter().map(Inspected).filter_map(not_running).collect();
+        return now.iter().filter_map(not_running).collect();
     }
     let told = compared.iter().filter(|pair| pair.runs_again()).map(|job| {
         let name = job.name();
         format!("{name} runs again, and has not ended: whether it succeeds is unknown")
     });
     let ill = compared.iter().filter(|pair| pair.change != Change::Kept);
-    let ill = ill.filter(|pair| pair.now.and_then(Inspected::health) == Some("unhealthy"));
+    let ill = ill.filter(|pair| pair.now.and_then(Container::health) == Some("unhealthy"));
     told.chain(ill.map(|pair| format!("{} is not healthy", pair.name())))
         .collect()
 }
 
 /// Why a container that was started does not run, unless it succeeded.
-pub(super) fn not_running(container: Inspected) -> Option<String> {
+pub(super) fn not_running(container: &Container) -> Option<String> {
     let end = end(container).filter(|_| container.exit_code() != Some(0))?;
     Some(format!("{} does not run: {end}", container.name()))
 }
@@ -384,8 +384,8 @@ pub(super) fn services(
             name: pair.name().to_owned(),
             change: pair.told_change(),
             id: pair.now.map(|now| now.id().to_owned()),
-            running: pair.now.is_some_and(Inspected::is_running),
-            restarting: pair.looped && pair.now.is_some_and(Inspected::is_running),
+            running: pair.now.is_some_and(Container::is_running),
+            restarting: pair.looped && pair.now.is_some_and(Container::is_running),
             differences: pair.differences().iter().map(ToString::to_string).collect(),
             away: pair.away(events).map(|away| away.as_secs_f64()),
         };

@@ -11,16 +11,17 @@ use serde_json::Value;
 use super::difference::{Creator, Difference};
 use crate::{
     engine::ContainerEvent,
+    model::Container,
     portainer,
     report::Change,
-    snapshot::{Inspected, Snapshot},
+    snapshot::Snapshot,
     text::{down, listed},
 };
 
 /// The containers of a stack, as the engine inspected them at a time.
 #[derive(Clone, Copy, Default)]
 pub struct Ran<'a> {
-    pub containers: &'a [Value],
+    pub containers: &'a [Container],
     pub at: DateTime<Utc>,
 }
 
@@ -28,15 +29,15 @@ pub struct Ran<'a> {
 #[derive(Clone, Copy)]
 pub struct Compared<'a> {
     pub change: Change,
-    pub before: Option<Inspected<'a>>,
-    pub now: Option<Inspected<'a>>,
+    pub before: Option<&'a Container>,
+    pub now: Option<&'a Container>,
     /// Whether it ran in a restart loop before. It may do so now as well (B28).
     pub looped: bool,
 }
 
 impl<'a> Compared<'a> {
     /// A container that was inspected at this time, and what exists of it now.
-    pub fn new(before: Inspected<'a>, now: Option<Inspected<'a>>, at: DateTime<Utc>) -> Self {
+    pub fn new(before: &'a Container, now: Option<&'a Container>, at: DateTime<Utc>) -> Self {
         let looped = before.is_in_loop(at);
         Self {
             change: now.map_or(Change::Missing, |now| change(before, now, looped)),
@@ -47,12 +48,12 @@ impl<'a> Compared<'a> {
     }
 
     /// The inspect object that exists: the current one, otherwise the previous one.
-    fn any(self) -> Option<Inspected<'a>> {
+    fn any(self) -> Option<&'a Container> {
         self.now.or(self.before)
     }
 
     pub fn name(self) -> &'a str {
-        self.any().map_or("", Inspected::name)
+        self.any().map_or("", Container::name)
     }
 
     /// The service that it belongs to.
@@ -139,15 +140,15 @@ impl<'a> Compared<'a> {
     /// Whether it restarts again and again, and did not before (B28).
     pub fn keeps_restarting(self, times: u64) -> bool {
         let same = self.before.filter(|_| self.change != Change::Recreated);
-        let before = same.map_or(0, Inspected::restarts);
-        let restarts = |now: Inspected| now.is_restarting() && now.restarts() >= before + times;
+        let before = same.map_or(0, Container::restarts);
+        let restarts = |now: &Container| now.is_restarting() && now.restarts() >= before + times;
         self.has_to_run() && !self.looped && self.now.is_some_and(restarts)
     }
 
     /// Whether it was healthy before, and is not now.
     pub fn lacks_health(self) -> bool {
-        let was = self.before.is_some_and(Inspected::is_healthy);
-        was && !self.looped && !self.now.is_some_and(Inspected::is_healthy)
+        let was = self.before.is_some_and(Container::is_healthy);
+        was && !self.looped && !self.now.is_some_and(Container::is_healthy)
     }
 
     /// How long it may take until its health check has succeeded or failed, if it was healthy before and is starting now.
@@ -159,15 +160,15 @@ impl<'a> Compared<'a> {
     /// What [`Self::lacks_health`] says.
     pub fn told_health(self) -> String {
         let name = self.name();
-        match self.now.and_then(Inspected::health) {
+        match self.now.and_then(Container::health) {
             Some("starting") => format!("the health check of {name} has not finished"),
             _ => format!("{name} is not healthy"),
         }
     }
 
     /// The container before, if it is a job that had succeeded, or that never ran.
-    fn was_job(self) -> Option<Inspected<'a>> {
-        let is_job = |before: &Inspected| match before.exit_code() {
+    fn was_job(self) -> Option<&'a Container> {
+        let is_job = |before: &&Container| match before.exit_code() {
             Some(code) => code == 0,
             None => before.text("/State/Status") == "created",
         };
@@ -188,13 +189,13 @@ impl<'a> Compared<'a> {
 
     /// Whether it is a job that runs again now.
     pub fn runs_again(self) -> bool {
-        let runs = |now: Inspected| now.is_running() && !now.is_kept_running();
+        let runs = |now: &Container| now.is_running() && !now.is_kept_running();
         self.was_job().is_some() && self.now.is_some_and(runs)
     }
 
     /// Whether it may end within a time: the last time, it did.
     pub fn may_end_within(self, time: Duration) -> bool {
-        let took = self.was_job().and_then(Inspected::ran_for);
+        let took = self.was_job().and_then(Container::ran_for);
         took.is_some_and(|took| took <= time)
     }
 
@@ -241,7 +242,7 @@ impl fmt::Display for Compared<'_> {
 }
 
 /// Why Docker could not start a container, or how its process ended. `None` if that is unknown.
-pub fn end(container: Inspected) -> Option<String> {
+pub fn end(container: &Container) -> Option<String> {
     let code = container.at("/State/ExitCode").and_then(Value::as_i64);
     match container.text("/State/Error") {
         "" if container.is_restarting() => {
@@ -291,17 +292,17 @@ impl<'a> Ran<'a> {
     /// Compares all containers of the stack with those that exist `now`: the original ones in their order, then the others. Compose
     /// gives the successor of a container another name if that was renamed, or if the `container_name` of its service changed: it is
     /// then found by its service and its number.
-    pub fn compare(self, now: &'a [Value], tool: &str) -> Vec<Compared<'a>> {
-        let before = || self.containers.iter().map(Inspected);
-        let existed = |now: &Inspected| before().any(|old| old.id() == now.id());
-        let successor = |old: Inspected<'a>| {
-            let mut new = now.iter().map(Inspected).filter(|now| !existed(now));
+    pub fn compare(self, now: &'a [Container], tool: &str) -> Vec<Compared<'a>> {
+        let before = || self.containers.iter();
+        let existed = |now: &&Container| before().any(|old| old.id() == now.id());
+        let successor = |old: &'a Container| {
+            let mut new = now.iter().filter(|now| !existed(now));
             new.clone()
                 .find(|now| now.name() == old.name())
                 .or_else(|| {
                     let place = place_of(old, tool)?;
                     new.find(|now| {
-                        place_of(*now, tool) == Some(place)
+                        place_of(now, tool) == Some(place)
                             && !is_temporary(now.name())
                             && before().all(|old| old.name() != now.name())
                     })
@@ -309,14 +310,14 @@ impl<'a> Ran<'a> {
         };
         let mut compared: Vec<Compared> = before()
             .map(|old| {
-                let mut all = now.iter().map(Inspected);
+                let mut all = now.iter();
                 let found = all.find(|now| now.id() == old.id());
                 Compared::new(old, found.or_else(|| successor(old)), self.at)
             })
             .collect();
         let known = compared.iter().filter_map(|pair| Some(pair.now?.id()));
         let known: BTreeSet<&str> = known.collect();
-        let others = now.iter().map(Inspected);
+        let others = now.iter();
         let others = others.filter(|now| !known.contains(now.id()));
         compared.extend(others.map(|now| Compared {
             change: if is_temporary(now.name()) {
@@ -333,14 +334,14 @@ impl<'a> Ran<'a> {
 }
 
 /// The service of a container and its number, unless `compose run` started it.
-fn place_of<'a>(container: Inspected<'a>, tool: &str) -> Option<(&'a str, &'a str)> {
+fn place_of<'a>(container: &'a Container, tool: &str) -> Option<(&'a str, &'a str)> {
     let label = |name| container.compose_label(tool, name);
     let place = label("service").zip(label("container-number"));
     place.filter(|_| !container.is_one_off(tool))
 }
 
 /// What happened to a container that exists.
-fn change(old: Inspected, now: Inspected, looped: bool) -> Change {
+fn change(old: &Container, now: &Container, looped: bool) -> Change {
     if old.id() != now.id() {
         return Change::Recreated;
     }
@@ -359,7 +360,7 @@ fn change(old: Inspected, now: Inspected, looped: bool) -> Change {
     }
 }
 
-fn starts_of(container: Inspected<'_>) -> &str {
+fn starts_of(container: &Container) -> &str {
     container.text("/State/StartedAt")
 }
 
@@ -380,8 +381,8 @@ mod tests {
 
     use super::*;
 
-    fn container(id: &str, name: &str, running: bool, started: &str) -> Value {
-        json!({
+    fn container(id: &str, name: &str, running: bool, started: &str) -> Container {
+        Container(json!({
             "Id": id,
             "Name": format!("/{name}"),
             "RestartCount": 0,
@@ -391,16 +392,16 @@ mod tests {
                 "StartedAt": started,
                 "ExitCode": 0,
             },
-        })
+        }))
     }
 
     /// The running container `a`, and the one that was started later, which has this ID.
-    fn started_again(id: &str) -> ([Value; 1], [Value; 1]) {
+    fn started_again(id: &str) -> ([Container; 1], [Container; 1]) {
         let now = container(id, "a", true, "u");
         ([container("1", "a", true, "t")], [now])
     }
 
-    fn compared<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<Compared<'a>> {
+    fn compared<'a>(before: &'a [Container], now: &'a [Container]) -> Vec<Compared<'a>> {
         let at = DateTime::default();
         Ran {
             containers: before,
@@ -409,7 +410,7 @@ mod tests {
         .compare(now, "docker")
     }
 
-    fn changes<'a>(before: &'a [Value], now: &'a [Value]) -> Vec<(&'a str, Change)> {
+    fn changes<'a>(before: &'a [Container], now: &'a [Container]) -> Vec<(&'a str, Change)> {
         let all = compared(before, now).into_iter();
         all.map(|one| (one.name(), one.change)).collect()
     }
@@ -457,7 +458,7 @@ mod tests {
         let mut old = container("1", "a", true, "t");
         let mut now = container("1", "a", true, "u");
         now["RestartCount"] = json!(3);
-        let change = |old: &Value, now: &Value| change(Inspected(old), Inspected(now), false);
+        let change = |old: &Container, now: &Container| change(old, now, false);
         assert_eq!(change(&old, &now), Change::Kept);
         old["State"]["Restarting"] = json!(true);
         old["RestartCount"] = json!(3);

@@ -11,8 +11,8 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
+    model::{Container, is_empty, is_unset},
     plan::{compose_key, limit_name},
-    snapshot::{Inspected, is_empty, is_unset},
     text::{listed, plural},
 };
 
@@ -104,7 +104,7 @@ impl fmt::Display for Difference<'_> {
     }
 }
 
-/// Settings that [`Inspected::differences`] compares by their effect: mounts, variables, labels, ports, the image, and
+/// Settings that [`Container::differences`] compares by their effect: mounts, variables, labels, ports, the image, and
 /// what is shared with others. A recreated container may write them differently.
 const COMPARED_BY_EFFECT: [&str; 8] = [
     "Binds",
@@ -130,9 +130,9 @@ const OF_COMPOSE: [&str; 6] = [
     "Volumes",
 ];
 
-impl<'a> Inspected<'a> {
+impl Container {
     /// What differs in `now`, which may have been created again since. Does not compare [`Self::state`].
-    pub fn differences(self, now: Self, creator: Creator) -> Vec<Difference<'a>> {
+    pub fn differences<'a>(&'a self, now: &'a Self, creator: Creator) -> Vec<Difference<'a>> {
         let same = [
             (Difference::Image, self.image_id() == now.image_id()),
             (Difference::Mounts, self.mount_set() == now.mount_set()),
@@ -168,14 +168,14 @@ impl<'a> Inspected<'a> {
     }
 
     /// The other keys of `Config` and `HostConfig` that differ.
-    fn settings_that_differ(self, now: Self) -> Vec<&'a str> {
+    fn settings_that_differ<'a>(&'a self, now: &'a Self) -> Vec<&'a str> {
         let mut found = Vec::new();
         for section in ["/Config", "/HostConfig"] {
-            let keys: BTreeSet<&'a str> = (self.fields(section).chain(now.fields(section)))
+            let keys: BTreeSet<&str> = (self.fields(section).chain(now.fields(section)))
                 .map(|(key, _)| key.as_str())
                 .filter(|key| !COMPARED_BY_EFFECT.contains(key))
                 .collect();
-            let setting = |container: Self, key: &str| {
+            let setting = |container: &Self, key: &str| {
                 let value = normal(key, container.at(section)?.get(key)?);
                 (!is_unset(&value)).then_some(value)
             };
@@ -190,7 +190,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// The labels, without those of Compose and of Docker Desktop.
-    fn labels(self) -> BTreeMap<&'a str, &'a Value> {
+    fn labels(&self) -> BTreeMap<&str, &Value> {
         let is_given = |name: &str| {
             let mut parts = name.split('.');
             let is_compose = parts.next() == Some("com") && parts.nth(1) == Some("compose");
@@ -202,7 +202,7 @@ impl<'a> Inspected<'a> {
             .collect()
     }
 
-    fn variables_that_differ(self, now: Self) -> Option<Difference<'a>> {
+    fn variables_that_differ<'a>(&'a self, now: &'a Self) -> Option<Difference<'a>> {
         let (saved, there) = (self.variables(), now.variables());
         let names: BTreeSet<&str> = saved
             .symmetric_difference(&there)
@@ -211,13 +211,13 @@ impl<'a> Inspected<'a> {
         (!names.is_empty()).then_some(Difference::Variables(names))
     }
 
-    fn variables(self) -> BTreeSet<&'a str> {
+    fn variables(&self) -> BTreeSet<&str> {
         let env = self.items("/Config/Env");
         env.filter_map(Value::as_str).collect()
     }
 
     /// Whether another container has another address than one that may be chosen. A stopped one shows none.
-    fn mac_addresses_differ(self, now: Self) -> bool {
+    fn mac_addresses_differ(&self, now: &Self) -> bool {
         self.further_mac_addresses().iter().any(|(name, mac)| {
             let endpoint = now.networks().find(|(network, _)| network == name);
             let there = endpoint.and_then(|(_, endpoint)| endpoint.get("MacAddress")?.as_str());
@@ -225,7 +225,7 @@ impl<'a> Inspected<'a> {
         })
     }
 
-    fn mount_set(self) -> BTreeSet<(&'a str, &'a str, &'a str, bool)> {
+    fn mount_set(&self) -> BTreeSet<(&str, &str, &str, bool)> {
         self.mounts()
             .map(|mount| {
                 let kind = field(mount, "Type");
@@ -242,22 +242,22 @@ impl<'a> Inspected<'a> {
     }
 
     /// The image that is mounted at `target`, as it was named.
-    fn mounted_image(self, target: &str) -> &'a str {
+    fn mounted_image(&self, target: &str) -> &str {
         let mut mounts = self.items("/HostConfig/Mounts");
         let mount = mounts.find(|mount| mount["Target"] == target);
         mount.map_or("", |mount| field(mount, "Source"))
     }
 
-    fn network_set(self) -> BTreeMap<&'a str, (BTreeSet<&'a str>, Map<String, Value>)> {
+    fn network_set(&self) -> BTreeMap<&str, (BTreeSet<&str>, Map<String, Value>)> {
         self.networks()
             .map(|(name, endpoint)| {
-                let settings = Inspected::endpoint_settings(endpoint);
+                let settings = Container::endpoint_settings(endpoint);
                 (name.as_str(), (self.aliases(endpoint), settings))
             })
             .collect()
     }
 
-    fn port_set(self) -> BTreeMap<&'a str, String> {
+    fn port_set(&self) -> BTreeMap<&str, String> {
         self.fields("/HostConfig/PortBindings")
             .map(|(port, bindings)| (port.as_str(), bindings.to_string()))
             .collect()
@@ -288,9 +288,9 @@ fn is_default(key: &str, value: &Value) -> bool {
     }
 }
 
-/// A namespace mode, without the ID of the container: [`Inspected::shares_with`] compares those.
+/// A namespace mode, without the ID of the container: [`Container::shares_with`] compares those.
 ///
-/// [`Inspected::shares_with`]: crate::snapshot::Inspected::shares_with
+/// [`Container::shares_with`]: crate::snapshot::Container::shares_with
 fn without_id(mode: &str) -> &str {
     mode.split_once("container:").map_or(mode, |_| "container")
 }
@@ -336,8 +336,8 @@ mod tests {
 
     use super::*;
 
-    fn container(id: &str, config: &Value, host: &Value) -> Value {
-        let mut container = json!({"Id": id, "Config": config, "HostConfig": host});
+    fn container(id: &str, config: &Value, host: &Value) -> Container {
+        let mut container = Container(json!({"Id": id, "Config": config, "HostConfig": host}));
         container["Config"]["Hostname"] = json!(id);
         container
     }
@@ -360,8 +360,8 @@ mod tests {
             ("/HostConfig/NewSetting", json!(1), "`NewSetting`"),
         ] {
             let mut now = before.clone();
-            *now.pointer_mut(pointer).unwrap() = value;
-            let found = Inspected(&before).differences(Inspected(&now), Creator::Compose);
+            *now.0.pointer_mut(pointer).unwrap() = value;
+            let found = before.differences(&now, Creator::Compose);
             assert_eq!(found.len(), 1, "{pointer}");
             assert_eq!(found[0].to_string(), what);
         }
@@ -376,7 +376,7 @@ mod tests {
             for (key, value) in fields.as_object().unwrap() {
                 let mut now = before.clone();
                 now[section][key] = value.clone();
-                let found = Inspected(&before).differences(Inspected(&now), Creator::Compose);
+                let found = before.differences(&now, Creator::Compose);
                 assert_eq!(found, [Difference::Setting(key)]);
                 assert!(!found[0].to_string().contains("secret"));
             }
@@ -413,12 +413,12 @@ mod tests {
                 "MaskedPaths": ["/proc/acpi", "/proc/asound"], "MemorySwappiness": -1,
             }),
         );
-        let found = Inspected(&before).differences(Inspected(&now), Creator::Compose);
+        let found = before.differences(&now, Creator::Compose);
         assert_eq!(found, []);
     }
 
-    fn differences(one: &Value, other: &Value) -> Vec<String> {
-        let differences = Inspected(one).differences(Inspected(other), Creator::Restore);
+    fn differences(one: &Container, other: &Container) -> Vec<String> {
+        let differences = one.differences(other, Creator::Restore);
         differences.iter().map(Difference::to_string).collect()
     }
 
@@ -430,10 +430,10 @@ mod tests {
             for (key, value) in extra.as_object().unwrap() {
                 endpoint[key] = value.clone();
             }
-            json!({
+            Container(json!({
                 "Id": id, "HostConfig": {"NetworkMode": "first"},
                 "NetworkSettings": {"Networks": {"first": {}, "second": endpoint}},
-            })
+            }))
         };
         let chosen = container("a", "02:00:5e:00:00:22", json!({}));
         let generated = container("b", "02:42:ac:12:00:02", json!({}));
@@ -452,10 +452,10 @@ mod tests {
     #[test]
     fn b18_an_image_that_is_mounted_is_compared_by_its_name() {
         let container = |image: &str, directory: &str| {
-            json!({
+            Container(json!({
                 "HostConfig": {"Mounts": [{"Type": "image", "Source": image, "Target": "/tools"}]},
                 "Mounts": [{"Type": "image", "Source": directory, "Destination": "/tools"}],
-            })
+            }))
         };
         let saved = container("tools:1", "/var/lib/docker/overlay2/a/diff");
         let same = container("tools:1", "/var/lib/docker/overlay2/b/diff");

@@ -8,12 +8,16 @@ use std::{
 
 use anyhow::{Result, bail};
 use chrono::Utc;
-use serde_json::Value;
 
 use super::compare::{Compared, Ran};
 use crate::{
-    backoff::Backoff, engine::EngineReader, model::Condition, portainer::persist, report::Change,
-    run::Run, snapshot::Inspected, text::listed,
+    backoff::Backoff,
+    engine::EngineReader,
+    model::{Condition, Container},
+    portainer::persist,
+    report::Change,
+    run::Run,
+    text::listed,
 };
 
 /// How long a container that was started has to run without a restart. A program that finds a wrong setting often ends after
@@ -45,7 +49,7 @@ pub fn wait_for(
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
     loop {
         let found = engine.inspect_containers([id])?;
-        let Some(now) = found.first().map(Inspected) else {
+        let Some(now) = found.first() else {
             bail!("{name} was removed meanwhile");
         };
         let waiting_for = match condition {
@@ -83,7 +87,7 @@ pub fn wait_until_steady(
     before: Ran,
     limit: Duration,
     is_stopped: bool,
-) -> Result<Vec<Value>> {
+) -> Result<Vec<Container>> {
     let started = Instant::now();
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
     let mut steady = (BTreeSet::new(), Instant::now());

@@ -296,11 +296,8 @@ impl Console {
             return;
         }
         let row = |container: &Container| {
-            let mut names = container.names.join(",");
-            if names.is_empty() {
-                names.clone_from(&container.id);
-            }
-            plain([names, container.image.clone(), container.status.clone()])
+            let (image, status) = (container.image_name(), container.told_status());
+            plain([container.name(), image, status].map(str::to_owned))
         };
         self.table(&["Names", "Image", "Status"], containers.iter().map(row));
     }

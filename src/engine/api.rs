@@ -97,12 +97,7 @@ impl Api {
     pub(super) fn list(&self, project: &str) -> Result<Vec<Container>> {
         let filter = self.label_filter(project);
         let mut containers = self.listed(&format!("/containers/json?all=1&{filter}"))?;
-        containers.retain(|container| {
-            container
-                .labels
-                .get(&self.label)
-                .is_some_and(|of| of == project)
-        });
+        containers.retain(|container| container.label(&self.label) == Some(project));
         for container in &mut containers {
             self.name_image(container)?;
         }
@@ -144,14 +139,11 @@ impl Api {
 
     /// Replaces an image ID by the image name. The list shows the ID if another image has the name now.
     fn name_image(&self, container: &mut Container) -> Result<()> {
-        if !container.image.starts_with("sha256:") {
-            return Ok(());
-        }
-        let path = format!("/containers/{}/json", container.id);
-        if let Some(inspected) = self.find::<Value>(&path)?
-            && let Some(name) = inspected["Config"]["Image"].as_str()
-        {
-            name.clone_into(&mut container.image);
+        if container.image_name().starts_with("sha256:") {
+            let path = format!("/containers/{}/json", container.id());
+            if let Some(inspected) = self.find::<Container>(&path)? {
+                container.0["Config"]["Image"] = inspected.image_name().into();
+            }
         }
         Ok(())
     }
@@ -161,7 +153,7 @@ impl Api {
         let version = self.version()?;
         let deadline = Instant::now() + self.options.change_timeout;
         let failed = in_parallel(containers, |container| {
-            let removed = self.remove_one(version, &container.id, deadline);
+            let removed = self.remove_one(version, container.id(), deadline);
             removed.err().map(|error| format!("{error:#}"))
         });
         removal_result(containers, &self.remaining(containers, failed))
@@ -194,7 +186,7 @@ impl Api {
             let Some(reason) = reason else {
                 continue;
             };
-            let state = responds.then(|| self.state(&container.id));
+            let state = responds.then(|| self.state(container.id()));
             responds = matches!(state, Some(Ok(_)));
             if !matches!(state, Some(Ok(None))) {
                 remaining.push(Remaining { container, reason });
@@ -218,11 +210,8 @@ impl Api {
 
     /// The state of the container: `running`, `removing`, …; `None` if it does not exist.
     fn state(&self, id: &str) -> Result<Option<String>> {
-        let found = self.find::<Value>(&format!("/containers/{id}/json"))?;
-        Ok(found.map(|found| {
-            let state = found["State"]["Status"].as_str();
-            state.unwrap_or_default().to_owned()
-        }))
+        let found = self.find::<Container>(&format!("/containers/{id}/json"))?;
+        Ok(found.map(|found| found.status().to_owned()))
     }
 
     /// What the engine says about itself.

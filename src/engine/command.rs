@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     About, KILL_TIMEOUT, MAX_OUTPUT, Options, PULL_TIMEOUT, Remaining,
@@ -21,7 +21,6 @@ use super::{
     objects::identifies,
     removal_result,
     supported::{NoSharedVersion, is_podman, refuses_version},
-    wire,
 };
 use crate::{
     backoff::Backoff,
@@ -66,18 +65,10 @@ impl Command {
         let filter = format!("label={}={project}", self.label);
         let ids = self.ids(&["ps", "-aq", "--filter", &filter])?;
         let Ok(mut containers) = self.containers(&ids) else {
-            let only_id = |id| Container {
-                id,
-                ..Container::default()
-            };
+            let only_id = |id| Container(json!({ "Id": id }));
             return Ok(ids.into_iter().map(only_id).collect());
         };
-        containers.retain(|container| {
-            container
-                .labels
-                .get(&self.label)
-                .is_some_and(|of| of == project)
-        });
+        containers.retain(|container| container.label(&self.label) == Some(project));
         if !containers.is_empty() {
             // The status is only displayed, so a failure to read it is ignored.
             let format = ["--format", "{{.ID}}\t{{.Status}}"];
@@ -89,8 +80,8 @@ impl Command {
             let lines = printed.lines().filter_map(|line| line.split_once('\t'));
             let status: BTreeMap<&str, &str> = lines.collect();
             for container in &mut containers {
-                if let Some(status) = status.get(container.id.as_str()) {
-                    (*status).clone_into(&mut container.status);
+                if let Some(status) = status.get(container.id()) {
+                    container.0["Status"] = (*status).into();
                 }
             }
         }
@@ -105,10 +96,7 @@ impl Command {
     /// The containers with these IDs, without those that have been removed in the meantime.
     fn containers(&self, ids: &[String]) -> Result<Vec<Container>> {
         let inspected = self.inspect_containers(ids)?;
-        let containers = inspected.iter().map(wire::inspected);
-        containers
-            .collect::<serde_json::Result<_>>()
-            .with_context(|| format!("unexpected output of `{} inspect`", self.tool))
+        Ok(inspected.into_iter().map(Container).collect())
     }
 
     /// The inspect JSON of the containers with these IDs. Those that do not exist are left out, however many are removed at
@@ -314,7 +302,7 @@ fn is_id(id: &str) -> bool {
 fn ids(containers: &[Container]) -> Vec<String> {
     containers
         .iter()
-        .map(|container| container.id.clone())
+        .map(|container| container.id().to_owned())
         .collect()
 }
 
@@ -335,10 +323,10 @@ fn still_there<'a>(
 ) -> Vec<Remaining<'a>> {
     let there = containers
         .iter()
-        .filter(|container| ids.iter().any(|id| id.starts_with(&container.id)));
+        .filter(|container| ids.iter().any(|id| id.starts_with(container.id())));
     there
         .map(|container| {
-            let line = errors.lines().find(|line| line.contains(&container.id));
+            let line = errors.lines().find(|line| line.contains(container.id()));
             Remaining {
                 container,
                 reason: excerpt(line.unwrap_or(errors)),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Client, EngineReader, api::timestamp};
 use crate::{
-    model::{Changes, ListedObjects, compose_label},
+    model::{Changes, Container, ListedObjects, compose_label},
     text::printable,
 };
 
@@ -48,10 +48,10 @@ pub struct Archive {
 }
 
 impl EngineReader {
-    /// The inspect JSON of the containers with these IDs, in the same order. Containers that no longer exist are left
-    /// out.
-    pub fn inspect_containers(&self, ids: impl Names) -> Result<Vec<Value>> {
-        self.inspect(ObjectKind::Container, ids)
+    /// The containers with these IDs, in the same order. Containers that no longer exist are left out.
+    pub fn inspect_containers(&self, ids: impl Names) -> Result<Vec<Container>> {
+        let found = self.inspect(ObjectKind::Container, ids)?;
+        Ok(found.into_iter().map(Container).collect())
     }
 
     /// The inspect JSON of these networks, in the same order. Networks that no longer exist are left out.

@@ -1,101 +1,49 @@
-//! Containers as the Engine API lists them, and as both adapters inspect them. Engines differ, so any field but the ID may be
-//! `null` or absent.
+//! Containers as the Engine API lists them. Engines differ, so any field but the ID may be `null` or absent.
 
 use std::collections::BTreeMap;
 
-use composefile::services::MountType;
-use serde::Deserialize;
-use serde_json::{Result, Value};
+use serde::de::Error as _;
+use serde_json::{Result, Value, json};
 
-use crate::model::{Container, Mount, PublishedPort};
+use crate::model::Container;
 
-/// The container of an entry of `GET /containers/json`.
+/// The container of an entry of `GET /containers/json`, in the shape of an inspect object.
 pub(super) fn listed(entry: &Value) -> Result<Container> {
-    let ports = items(&entry["Ports"]).filter_map(|port| {
-        let number = |key: &str| u16::deserialize(&port[key]).ok();
-        Some(PublishedPort {
-            address: text(&port["IP"]),
-            // Absent if the port is only exposed.
-            host_port: number("PublicPort").filter(|port| *port != 0)?,
-            container_port: number("PrivatePort")?,
-            protocol: text(&port["Type"]),
-        })
-    });
-    Ok(Container {
-        names: items(&entry["Names"]).map(text).collect(),
-        image: text(&entry["Image"]),
-        state: text(&entry["State"]),
-        status: text(&entry["Status"]),
-        ports: ports.collect(),
-        ..container(entry, &entry["Labels"])?
-    })
-}
-
-/// The container of an inspect object. Its status is the state.
-pub(super) fn inspected(object: &Value) -> Result<Container> {
-    let (config, state) = (&object["Config"], text(&object["State"]["Status"]));
-    Ok(Container {
-        names: vec![text(&object["Name"])],
-        image: text(&config["Image"]),
-        status: state.clone(),
-        state,
-        ports: published(&object["NetworkSettings"]["Ports"]),
-        ..container(object, &config["Labels"])?
-    })
-}
-
-/// What both have in common.
-fn container(object: &Value, labels: &Value) -> Result<Container> {
-    let networks = object["NetworkSettings"]["Networks"].as_object();
-    let addresses = networks
-        .into_iter()
-        .flatten()
-        .flat_map(|(network, endpoint)| {
-            // Empty unless the container runs.
-            let addresses = ["IPAddress", "GlobalIPv6Address"].map(|key| text(&endpoint[key]));
-            let addresses = addresses.into_iter().filter(|address| !address.is_empty());
-            addresses.map(|address| (network.clone(), address))
-        });
-    let labels: Option<BTreeMap<_, _>> = Option::deserialize(labels)?;
-    Ok(Container {
-        id: String::deserialize(&object["Id"])?,
-        labels: labels.unwrap_or_default(),
-        mounts: items(&object["Mounts"]).map(mount).collect(),
-        addresses: addresses.collect(),
-        ..Container::default()
-    })
-}
-
-fn mount(entry: &Value) -> Mount {
-    let kind = MountType::named(&text(&entry["Type"]));
-    let name = Some(text(&entry["Name"]));
-    Mount {
-        kind,
-        name: name.filter(|name| kind == MountType::Volume && !name.is_empty()),
-        source: text(&entry["Source"]),
-        target: text(&entry["Destination"]),
+    if !entry["Id"].is_string() {
+        return Err(serde_json::Error::custom("a container has no ID"));
     }
-}
-
-/// The ports that are published: from `80/tcp` to a list of bindings, or to `null` if the port is only exposed.
-fn published(ports: &Value) -> Vec<PublishedPort> {
-    let ports = ports.as_object().into_iter().flatten();
-    let published = ports.flat_map(|(inside, bindings)| {
-        let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
-        items(bindings).filter_map(move |binding| {
-            Some(PublishedPort {
-                address: text(&binding["HostIp"]),
-                host_port: binding["HostPort"].as_str()?.parse().ok()?,
-                container_port: port.parse().ok()?,
-                protocol: protocol.to_owned(),
-            })
-        })
-    });
-    published.collect()
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+    let texts = |list: &'static str| items(&entry[list]).filter_map(Value::as_str);
+    // Other names are aliases of links: `/other/alias`.
+    let name = texts("Names").find(|name| !name.trim_start_matches('/').contains('/'));
+    let mut ports: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for port in items(&entry["Ports"]) {
+        let number = |key: &str| port[key].as_u64().filter(|port| *port != 0);
+        // The second is absent if the port is only exposed.
+        if let (Some(inside), Some(outside)) = (number("PrivatePort"), number("PublicPort")) {
+            let protocol = port["Type"].as_str().unwrap_or("tcp");
+            let binding = json!({ "HostIp": port["IP"], "HostPort": outside.to_string() });
+            let bindings = ports.entry(format!("{inside}/{protocol}"));
+            bindings.or_default().push(binding);
+        }
+    }
+    let (state, status) = (entry["State"].as_str(), entry["Status"].as_str());
+    // A list words it, and shows it nowhere else.
+    let is_starting = status.is_some_and(|status| status.contains("health: starting"));
+    Ok(Container(json!({
+        "Id": entry["Id"],
+        "Name": name,
+        "Status": status,
+        "State": {
+            "Status": state,
+            "Running": matches!(state, Some("running" | "paused" | "restarting")),
+            "Paused": state == Some("paused"),
+            "Restarting": state == Some("restarting"),
+            "Health": { "Status": is_starting.then_some("starting") },
+        },
+        "Config": { "Image": entry["Image"], "Labels": entry["Labels"] },
+        "Mounts": entry["Mounts"],
+        "NetworkSettings": { "Ports": ports, "Networks": entry["NetworkSettings"]["Networks"] },
+    })))
 }
 
 fn items(list: &Value) -> impl Iterator<Item = &Value> {

@@ -7,11 +7,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use composefile::{
-    document::Document, dotenv, interpolate::interpolate, reader::EnvFiles, services::MountType,
-};
+use composefile::{document::Document, dotenv, interpolate::interpolate, reader::EnvFiles};
 use rustix::process::geteuid;
-use serde_json::Value;
 
 use crate::{
     disk,
@@ -20,7 +17,6 @@ use crate::{
     model::{Container, Variable, portainers_folder},
     portainer::{Contents, Stored},
     rewrite::{env::stack_env, export, portainer::STACK_ENV},
-    snapshot::Inspected,
     text::{bulleted, command, printable},
 };
 
@@ -82,7 +78,7 @@ pub fn find(
         *known = std::cmp::max_by_key(*known, folder, |one| (one.root.len(), one.root));
     }
     let stack = printable(name);
-    let ids: Vec<String> = own.iter().map(|(one, _)| one.id.clone()).collect();
+    let ids: Vec<String> = own.iter().map(|(one, _)| one.id().to_owned()).collect();
     let inspected = engine.inspect_containers(&ids)?;
     let Some(folder) = newest(&inspected, &own, &folders) else {
         let what = format!("no container of {stack} was started by Portainer");
@@ -96,7 +92,6 @@ pub fn find(
     }
     let images: BTreeMap<&str, &str> = inspected
         .iter()
-        .map(Inspected)
         .filter_map(|container| {
             Some((
                 container.compose_label(tool, "service")?,
@@ -155,7 +150,7 @@ pub fn find(
 
 /// The folder that the most recently created container names, if there are several.
 fn newest<'f, 'c>(
-    inspected: &[Value],
+    inspected: &[Container],
     own: &[(&Container, Folder)],
     folders: &BTreeMap<&str, &'f Folder<'c>>,
 ) -> Option<&'f Folder<'c>> {
@@ -164,8 +159,8 @@ fn newest<'f, 'c>(
     }
     let newest = inspected
         .iter()
-        .max_by_key(|container| container["Created"].as_str());
-    let newest = newest.and_then(|newest| own.iter().find(|(one, _)| newest["Id"] == *one.id));
+        .max_by_key(|container| container.text("/Created"));
+    let newest = newest.and_then(|newest| own.iter().find(|(one, _)| newest.id() == one.id()));
     newest.and_then(|(_, folder)| folders.get(folder.of_stack()).copied())
 }
 
@@ -181,9 +176,12 @@ fn places(engine: &EngineReader, all: &[Container], folder: &Folder) -> Result<V
         .iter()
         .filter_map(|volume| volume["Mountpoint"].as_str());
     let volumes = dirs.map(|dir| folder.data_in(Path::new(dir)));
-    let mounts = all.iter().flat_map(|container| &container.mounts);
-    let binds = mounts.filter(|mount| mount.kind == MountType::Bind);
-    let binds = binds.map(|mount| MappedDir::new(&mount.target, Path::new(&mount.source)));
+    let mounts = all.iter().flat_map(Container::mounts);
+    let binds = mounts.filter(|mount| mount["Type"] == "bind");
+    let binds = binds.filter_map(|mount| {
+        let source = Path::new(mount["Source"].as_str()?);
+        Some(MappedDir::new(mount["Destination"].as_str()?, source))
+    });
     // A Portainer without a container had the same paths.
     let same = MappedDir::new("/", Path::new("/"));
     Ok(volumes.chain(binds).chain([same]).collect())

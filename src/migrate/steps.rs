@@ -239,7 +239,7 @@ impl Procedure<'_, '_> {
         };
         let states = |all: &[Container]| -> Vec<_> {
             all.iter()
-                .map(|c| (c.id.clone(), c.state.clone()))
+                .map(|c| (c.id().to_owned(), c.status().to_owned()))
                 .collect()
         };
         let now = self.run.containers(self.at.stack.name().as_str());
@@ -299,7 +299,7 @@ impl Procedure<'_, '_> {
         let Ok(now) = self.run.engine.list(self.at.stack.name().as_str()) else {
             return;
         };
-        let is_gone = |old: &&Container| now.iter().all(|container| container.id != old.id);
+        let is_gone = |old: &&Container| now.iter().all(|container| container.id() != old.id());
         let gone = containers.iter().filter(is_gone).count();
         let (all, count) = (containers.len(), counted(containers.len(), "container"));
         let verb = if gone == 1 || all == 1 { "was" } else { "were" };

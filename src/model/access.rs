@@ -8,6 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::Container;
 use crate::text::{listed, printable};
 
 /// Who may use a Portainer stack or a container besides administrators, by Portainer's IDs.
@@ -52,12 +53,12 @@ impl Grant {
     }
 
     /// Those whom the labels of a container name. They have the same keys for every tool, and `public` comes first (M23).
-    pub fn of_labels(labels: &BTreeMap<String, String>) -> BTreeSet<Self> {
-        let label = |name: &str| labels.get(&format!("io.portainer.accesscontrol.{name}"));
+    pub fn of_labels(container: &Container) -> BTreeSet<Self> {
+        let label = |name: &str| container.label(&format!("io.portainer.accesscontrol.{name}"));
         if label("public").is_some() {
             return BTreeSet::from([Self::Public]);
         }
-        let named = |label: Option<&String>, of: fn(String) -> Self| -> Vec<Self> {
+        let named = |label: Option<&str>, of: fn(String) -> Self| -> Vec<Self> {
             let names = label.into_iter().flat_map(|names| names.split(','));
             let names = names.map(str::trim).filter(|name| !name.is_empty());
             names.map(|name| of(name.to_owned())).collect()

@@ -12,24 +12,24 @@ use crate::{
     parallel::in_parallel,
     plan::Host,
     run::{read_changes, read_layer},
-    snapshot::{Inspected, Known, MOST_BYTES},
+    snapshot::{Known, MOST_BYTES},
 };
 
 /// Reads the containers and what is around them. Returns also why a part of them could not be read.
 pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Host, Vec<anyhow::Error>) {
     let mut failures = Vec::new();
-    let ids = all.iter().map(|container| &container.id);
+    let ids = all.iter().map(Container::id);
     let at = Utc::now();
     let containers = known(engine.inspect_containers(ids), &mut failures);
     let inspected = containers.as_deref().unwrap_or_default();
-    let image_of = |one: &Value| one["Image"].as_str().map(str::to_owned);
-    let references = inspected.iter().filter_map(image_of).collect();
+    let image_ids = inspected.iter().map(Container::image_id);
+    let references = image_ids.filter(|id| !id.is_empty()).map(str::to_owned);
+    let references = references.collect();
     let networks = known(engine.all_networks(), &mut failures);
     let volumes = known(engine.all_volumes(), &mut failures);
     let all_volumes = volumes.as_deref().map_or(&[][..], Vec::as_slice);
     let mut changes = read_changes(engine, inspected, all_volumes);
     let unsaved = in_parallel(inspected, |container| {
-        let container = Inspected(container);
         let changes = changes.get(container.id())?.known()?;
         let unsaved = unsaved(engine, container, changes);
         Some((container.id().to_owned(), unsaved))
@@ -53,7 +53,7 @@ pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Host, Vec<an
 }
 
 /// The files of a container that a snapshot would not keep (B18). Only a layer that is too large is read to find them.
-fn unsaved(engine: &EngineReader, container: Inspected, changes: &Changes) -> Vec<String> {
+fn unsaved(engine: &EngineReader, container: &Container, changes: &Changes) -> Vec<String> {
     let is_small = || {
         let size = engine.layer_size(container.id());
         size.is_ok_and(|size| size <= MOST_BYTES)

@@ -27,8 +27,7 @@ const MOST_ASKED: usize = 50;
 impl<'a> Evidence<'a> {
     /// Those that Portainer is asked for. It would store the labels of others that say who may use them (M23).
     fn asked(all: &'a [Container]) -> Vec<&'a Container> {
-        let is_asked =
-            |one: &&Container| one.is_running() && Grant::of_labels(&one.labels).is_empty();
+        let is_asked = |one: &&Container| one.is_running() && Grant::of_labels(one).is_empty();
         all.iter().filter(is_asked).take(MOST_ASKED).collect()
     }
 
@@ -47,9 +46,9 @@ impl<'a> Evidence<'a> {
         } else {
             Self::asked(self.others)
         };
-        let ids: Vec<&str> = asked.iter().map(|one| one.id.as_str()).collect();
+        let ids: Vec<&str> = asked.iter().map(|one| one.id()).collect();
         let listed = portainer.container_ids(endpoint, &ids)?;
-        let is_missing = |one: &&Container| !listed.contains(&one.id);
+        let is_missing = |one: &&Container| !listed.contains(one.id());
         let is_here = !is_of_stack && !asked.iter().all(is_missing);
         let count = asked.len();
         let mut missing = asked;
@@ -61,7 +60,7 @@ impl<'a> Evidence<'a> {
         let now = engine.list_all()?;
         missing.retain(|container| {
             now.iter()
-                .any(|now| now.id == container.id && now.is_running())
+                .any(|now| now.id() == container.id() && now.is_running())
         });
         match missing.first() {
             None if is_all => bail!("the containers were replaced while they were compared"),

@@ -1,14 +1,13 @@
 //! Reads the other containers of the engine, and finds those that a run harms (B21).
 
 use anyhow::Result;
-use serde_json::Value;
 
 use super::{Before, Situation, with_hint};
 use crate::{
     engine::EngineReader,
     finding::{Finding, Kind},
+    model::Container,
     plan::{self, Foreign, Plan, Touch},
-    snapshot::Inspected,
     stack::StackName,
     text::bulleted,
 };
@@ -18,7 +17,7 @@ const UNKNOWN: &str = "it is unknown whether other containers share a namespace 
 impl Situation<'_> {
     /// Adds to a plan the losses of the containers that use one of `touched` and are not touched themselves. Reads nothing if
     /// nothing is touched.
-    pub fn lose_foreign(&self, before: &Before, touched: &[(Inspected, Touch)], plan: &mut Plan) {
+    pub fn lose_foreign(&self, before: &Before, touched: &[(&Container, Touch)], plan: &mut Plan) {
         if touched.is_empty() {
             return;
         }
@@ -26,7 +25,7 @@ impl Situation<'_> {
         let Some(others) = &before.host.others else {
             return plan.warn(UNKNOWN);
         };
-        let ids = others.iter().map(|one| &one.id);
+        let ids = others.iter().map(Container::id);
         let own = before.host.containers.iter().flatten().cloned();
         match self.engine.inspect_containers(ids) {
             Ok(mut all) => {
@@ -44,15 +43,15 @@ impl Situation<'_> {
 /// The containers that use one of `touched`, and are not touched themselves.
 pub fn foreign_of(
     engine: &EngineReader,
-    touched: &[(Inspected, Touch)],
+    touched: &[(&Container, Touch)],
     tool: &str,
     stack: &StackName,
 ) -> Result<Vec<Foreign>> {
     if touched.is_empty() {
         return Ok(Vec::new());
     }
-    let ids = engine.list_all()?.into_iter().map(|container| container.id);
-    let all = engine.inspect_containers(ids)?;
+    let listed = engine.list_all()?;
+    let all = engine.inspect_containers(listed.iter().map(Container::id))?;
     Ok(plan::foreign(touched, &all, tool, &stack.projects()))
 }
 
@@ -60,17 +59,17 @@ pub fn foreign_of(
 /// those that were `gone` by then: one line for each. Also the warning that lists them, or that they are unknown.
 pub fn foreign_since(
     engine: &EngineReader,
-    (before, gone): (&[Value], &[Inspected]),
+    (before, gone): (&[Container], &[&Container]),
     tool: &str,
     stack: &StackName,
 ) -> (Vec<String>, Option<String>) {
     if before.is_empty() && gone.is_empty() {
         return (Vec::new(), None);
     }
-    let ids = before.iter().map(|one| Inspected(one).id());
+    let ids = before.iter().map(Container::id);
     let found = engine.inspect_containers(ids).and_then(|now| {
-        let changed = before.iter().map(Inspected).filter_map(|old| {
-            let now = now.iter().map(Inspected).find(|now| now.id() == old.id());
+        let changed = before.iter().filter_map(|old| {
+            let now = now.iter().find(|now| now.id() == old.id());
             Some((old, touch(old, now)?))
         });
         let gone = gone.iter().map(|&one| (one, Touch::Gone));
@@ -115,7 +114,7 @@ pub fn list(heading: &str, what: &[impl ToString]) -> String {
 }
 
 /// What happened to a container that others may use.
-fn touch(old: Inspected, now: Option<Inspected>) -> Option<Touch> {
+fn touch(old: &Container, now: Option<&Container>) -> Option<Touch> {
     let Some(now) = now else {
         return Some(Touch::Replaced);
     };

@@ -18,9 +18,9 @@ impl Situation<'_> {
 
     /// The rights that the labels of containers give, and what `--access` asks for.
     pub(super) fn labeled(&self, all: &[Container]) -> Uses {
-        let labeled = all.iter();
-        let labeled =
-            labeled.map(|container| (container.id.clone(), Grant::of_labels(&container.labels)));
+        let labeled = all
+            .iter()
+            .map(|container| (container.id().to_owned(), Grant::of_labels(container)));
         Uses {
             containers: labeled.filter(|(_, grants)| !grants.is_empty()).collect(),
             wanted: self.access.map(|wanted| wanted.grants.clone()),
@@ -46,14 +46,14 @@ impl Situation<'_> {
             // The rights of the stack come before the labels.
             uses.containers.clear();
         }
-        let mut ids: Vec<&str> = all.iter().map(|one| one.id.as_str()).collect();
+        let mut ids: Vec<&str> = all.iter().map(Container::id).collect();
         ids.retain(|id| !uses.containers.contains_key(*id));
         let own = match portainer.own_controls(self.endpoint, &ids) {
             Ok(own) => own,
             Err(error) => return warnings.push(warning(&error)),
         };
         let is_closed = |one: &&Container| {
-            let control = own.get(&one.id);
+            let control = own.get(one.id());
             control.is_some_and(|(_, access)| !access.is_shared())
         };
         let opening = self.access.filter(|wanted| wanted.access.is_shared());

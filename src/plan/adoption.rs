@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::{
     compose::Project,
     finding::{Finding, Kind},
-    model::{Deployment, PORTAINER_FOLDERS},
+    model::{Container, Deployment, PORTAINER_FOLDERS},
     plan::{
         Facts, Fate, InPortainer, Plan, ServicePlan, Touch,
         checks::{adoption::blocking, validation},
@@ -24,7 +23,6 @@ use crate::{
         },
         service::inspected,
     },
-    snapshot::Inspected,
     text::listed,
 };
 
@@ -136,7 +134,7 @@ impl Plan {
         self.lose_by_adoption(facts, project, compose);
         let containers = facts.before.host.inspected();
         let mut lost =
-            containers.filter(|container| self.keeps_of_lost_portainer(facts, *container));
+            containers.filter(|container| self.keeps_of_lost_portainer(facts, container));
         if let Some(one) = lost.next() {
             self.warn(format!(
                 "Portainer started {}, and has no stack for it: if another Portainer has one, do not adopt it here",
@@ -146,14 +144,14 @@ impl Plan {
     }
 
     /// The containers that are replaced or restarted, or may be.
-    pub fn touched<'a>(&self, containers: &'a [Value]) -> Vec<(Inspected<'a>, Touch)> {
-        let touch = |container: Inspected| match fate_of(&self.services, container.name())? {
+    pub fn touched<'a>(&self, containers: &'a [Container]) -> Vec<(&'a Container, Touch)> {
+        let touch = |container: &Container| match fate_of(&self.services, container.name())? {
             Fate::Recreated(_) | Fate::Removed(_) => Some(Touch::Replaced),
             Fate::Restarted(_) => Some(Touch::Restarted),
             Fate::Unknown(_) => Some(Touch::MayBeReplaced),
             Fate::Unchanged | Fate::Started(_) | Fate::LeftBehind(_) => None,
         };
-        let containers = containers.iter().map(Inspected);
+        let containers = containers.iter();
         let touched = containers.filter_map(|container| Some((container, touch(container)?)));
         touched.collect()
     }
@@ -169,7 +167,7 @@ impl Plan {
 
     /// Whether the deployment keeps a container of a Portainer stack that Portainer no longer has: the files are those of that
     /// stack, whichever directory they are in.
-    pub fn keeps_of_lost_portainer(&self, facts: &Facts, container: Inspected) -> bool {
+    pub fn keeps_of_lost_portainer(&self, facts: &Facts, container: &Container) -> bool {
         let dir = facts.label(container, "project.working_dir");
         let is_lost = dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS))
             && facts.record.is_none()
@@ -197,7 +195,7 @@ impl Plan {
         }
         if self.in_portainer == InPortainer::FromGit && facts.before.last_sent.is_behind {
             let is_as_left =
-                |one: &Inspected| edited::is_as_left(*one, &facts.before.last_sent, facts.tool);
+                |one: &&Container| edited::is_as_left(one, &facts.before.last_sent, facts.tool);
             let restored = facts.before.host.inspected();
             let restored = restored.filter(|container| is_as_left(container) == Some(true));
             self.by_hand = restored
@@ -210,7 +208,7 @@ impl Plan {
             self.files_differ = self.in_portainer == InPortainer::Edited && !is_last;
             let containers = facts.before.host.inspected();
             self.by_hand = containers
-                .filter(|container| edited::is_by_hand_since(*container, record.record, facts.tool))
+                .filter(|container| edited::is_by_hand_since(container, record.record, facts.tool))
                 .map(|container| container.name().to_owned())
                 .collect();
         }

@@ -9,7 +9,7 @@ use crate::{
     finding::Finding,
     model::{Changes, Container, ListedObjects, Record, Rights, Uses, named},
     portainer::{Contents, Standing},
-    snapshot::{Inspected, Known, LastSent, SavedRecord},
+    snapshot::{Known, LastSent, SavedRecord},
 };
 
 /// What a stack is before the first destructive act.
@@ -46,7 +46,7 @@ pub struct Host {
     /// All other containers of the engine, running or not; `None` if they could not be listed.
     pub others: Option<Vec<Container>>,
     /// The inspect objects of [`Self::listed`]; `None` if they could not be inspected.
-    pub containers: Option<Vec<Value>>,
+    pub containers: Option<Vec<Container>>,
     /// When they were inspected.
     pub at: DateTime<Utc>,
     /// The changed files in each container's own layer, by the container's ID.
@@ -116,8 +116,8 @@ impl Host {
     }
 
     /// The listed containers, as far as they could be inspected.
-    pub fn inspected(&self) -> impl Iterator<Item = Inspected<'_>> {
-        self.containers.iter().flatten().map(Inspected)
+    pub fn inspected(&self) -> impl Iterator<Item = &Container> {
+        self.containers.iter().flatten()
     }
 
     /// Whether the engine is known to have a volume.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{RecordFacts, Sent};
 use crate::{
-    model::{PORTAINER_FOLDERS, Record, Variable, is_folder_of, values},
+    model::{Container, PORTAINER_FOLDERS, Record, Variable, is_folder_of, values},
     rewrite::{env::stack_env, faithful::renamed},
-    snapshot::{Inspected, LastSent},
+    snapshot::LastSent,
     text::{listed, plural},
 };
 use chrono::DateTime;
@@ -103,7 +103,7 @@ pub fn changed_variables(now: &[Variable], after: &[Variable]) -> Vec<String> {
 /// Whether a container that Portainer did not create has another configuration than the last adoption left: it was deployed
 /// by hand since, or restored after the adoption failed. `None` if it is unknown. The containers that an adoption kept were started by hand, too: their config hashes tell.
 pub fn differs_from_adoption(
-    container: Inspected,
+    container: &Container,
     record: &RecordFacts,
     tool: &str,
 ) -> Option<bool> {
@@ -115,13 +115,13 @@ pub fn differs_from_adoption(
 }
 
 /// Whether a container has one of the configurations that the last adoption left. `None` if they are unknown.
-pub(super) fn is_as_left(container: Inspected, last: &LastSent, tool: &str) -> Option<bool> {
+pub(super) fn is_as_left(container: &Container, last: &LastSent, tool: &str) -> Option<bool> {
     let hash = container.compose_label(tool, "config-hash")?;
     Some(last.hashes.as_ref()?.contains(hash))
 }
 
 /// Whether a container was created outside of Portainer after Portainer last deployed the stack.
-pub(super) fn is_by_hand_since(container: Inspected, record: &Record, tool: &str) -> bool {
+pub(super) fn is_by_hand_since(container: &Container, record: &Record, tool: &str) -> bool {
     let dir = container.compose_label(tool, "project.working_dir");
     let created = DateTime::parse_from_rfc3339(container.text("/Created"));
     let is_later = created.is_ok_and(|at| at.timestamp() > record.deployed_at);
@@ -134,7 +134,7 @@ fn is_portainers(dir: &str, record: &Record) -> bool {
 
 /// What happened to a container if Portainer has what would be sent, and the container has neither.
 pub(super) fn why_by_hand(
-    container: Inspected,
+    container: &Container,
     record: &RecordFacts,
     tool: &str,
 ) -> Option<String> {
@@ -251,10 +251,10 @@ mod tests {
         let deployed = |hash: &str| {
             LastSent::of("a", &[]).deployed_as(Some(BTreeSet::from([hash.to_owned()])))
         };
-        let json = json!({"Config": {"Labels": {
+        let container = Container(json!({"Config": {"Labels": {
             "com.docker.compose.project.working_dir": "/opt/stacks/web",
             "com.docker.compose.config-hash": "1",
-        }}});
+        }}}));
         let files = "the Compose file or .env has changed since the container started";
         let both = "edited in Portainer or in the files since the container started";
         let by_hand = "started outside of Portainer since the last adoption";
@@ -281,13 +281,13 @@ mod tests {
                 last_sent,
                 in_portainer,
             });
-            let by_hand = |facts| why_by_hand(Inspected(&json), facts, "docker");
+            let by_hand = |facts| why_by_hand(&container, facts, "docker");
             let changed = || why_changed(facts.as_ref(), Sent { text, env: &[] }, "");
             let why = facts.as_ref().and_then(by_hand).unwrap_or_else(changed);
             assert_eq!(why, expected, "{in_portainer:?} {hash} {text}");
         }
         // The containers of an adoption that failed differ, too, but Portainer created this one.
-        let mut own = json.clone();
+        let mut own = container.clone();
         own["Config"]["Labels"]["com.docker.compose.project.working_dir"] =
             json!("/data/compose/7");
         let last_sent = &deployed("2");
@@ -297,6 +297,6 @@ mod tests {
             last_sent,
             in_portainer: UpToDate,
         };
-        assert_eq!(why_by_hand(Inspected(&own), &facts, "docker"), None);
+        assert_eq!(why_by_hand(&own, &facts, "docker"), None);
     }
 }

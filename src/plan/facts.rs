@@ -17,7 +17,7 @@ use crate::{
         env::stack_env,
         faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK, Runs},
     },
-    snapshot::{Inspected, LastSent},
+    snapshot::LastSent,
 };
 
 /// What is known of the stack and its surroundings before the first destructive act.
@@ -77,7 +77,7 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// What Compose prints for a service, if a container certainly has that configuration: of the files on disk, or of what is
     /// sent.
-    pub fn hashed(&self, container: Inspected, service: &str) -> Option<&'a Fields> {
+    pub fn hashed(&self, container: &Container, service: &str) -> Option<&'a Fields> {
         let hash = self.label(container, "config-hash")?;
         let mut all = self.projects.on_disk.iter().chain(&self.projects.sent);
         let found = all.find(|project| project.is_of(service, hash))?;
@@ -85,24 +85,24 @@ impl<'a> Facts<'a> {
     }
 
     /// The value of Compose's label of this name.
-    pub fn label<'c>(&self, container: Inspected<'c>, name: &str) -> Option<&'c str> {
+    pub fn label<'c>(&self, container: &'c Container, name: &str) -> Option<&'c str> {
         container.compose_label(self.tool, name)
     }
 
     /// Whether Portainer adopts a container of the stack (M05), because its project has the name that Portainer gives the
     /// stack (B10). C52 removes the containers of the project that has the stack's own name, and no others.
-    pub fn is_adopted(&self, container: Inspected) -> bool {
+    pub fn is_adopted(&self, container: &Container) -> bool {
         let project = container.compose_label(self.tool, "project");
         self.name != self.project && project == Some(self.project)
     }
 
     /// Whether Portainer replaces a container, if its configuration differs (M05); otherwise, this run removes it.
-    pub fn is_replaced_by_portainer(&self, container: Inspected) -> bool {
+    pub fn is_replaced_by_portainer(&self, container: &Container) -> bool {
         self.is_adoption || self.is_adopted(container)
     }
 
     /// The containers of a service, as far as they could be inspected, without those of `compose run`.
-    pub fn of_service(&self, service: &str) -> impl Iterator<Item = Inspected<'a>> {
+    pub fn of_service(&self, service: &str) -> impl Iterator<Item = &'a Container> {
         let all = self.before.host.inspected();
         let all = all.filter(|container| !container.is_one_off(self.tool));
         all.filter(move |container| container.compose_label(self.tool, "service") == Some(service))
@@ -135,7 +135,7 @@ impl<'a> Facts<'a> {
 
     /// Whether what differs is what the user wants: the files on disk have changed since they started the container, which
     /// Portainer does not have yet.
-    pub fn is_edited_on_disk(&self, container: Inspected, service: &Service) -> bool {
+    pub fn is_edited_on_disk(&self, container: &Container, service: &Service) -> bool {
         let is_first = self.is_adoption && (self.record.is_none() || self.before.has_failed());
         is_first
             && self
@@ -197,7 +197,7 @@ impl<'a> Facts<'a> {
 
     /// Whether the Compose file was written because that of the container is lost: from the containers, or from the data of a
     /// Portainer that is gone.
-    pub fn replaces_lost_files(&self, container: Inspected) -> bool {
+    pub fn replaces_lost_files(&self, container: &Container) -> bool {
         let label = |name| container.compose_label(self.tool, name).unwrap_or_default();
         let dir = label("project.working_dir");
         let files = label("project.config_files");

@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use crate::{
     compose::{ComposeVersion, Dialect, Project, Rejection, Service},
+    model::Container,
     plan::{Facts, PortainerCompose, edited},
-    snapshot::Inspected,
     text::printable,
 };
 
@@ -112,10 +112,10 @@ pub fn newer_image(image: &str) -> String {
 
 /// Splits off the containers of a service beyond `after`: those with the highest numbers.
 pub fn split_surplus<'a>(
-    own: &mut Vec<Inspected<'a>>,
+    own: &mut Vec<&'a Container>,
     after: usize,
     tool: &str,
-) -> Vec<Inspected<'a>> {
+) -> Vec<&'a Container> {
     own.sort_by_key(|container| container.container_number(tool));
     own.split_off(after)
 }
@@ -162,14 +162,14 @@ impl Projects {
     }
 
     /// Whether a container certainly has the configuration of the files on disk, whichever version created it.
-    pub fn is_as_on_disk(&self, container: Inspected, service: &str, tool: &str) -> bool {
+    pub fn is_as_on_disk(&self, container: &Container, service: &str, tool: &str) -> bool {
         let labeled = container.compose_label(tool, "config-hash");
         let on_disk = self.on_disk.as_ref().ok();
         labeled.is_some_and(|hash| on_disk.is_some_and(|project| project.is_of(service, hash)))
     }
 
     /// Whether a container certainly has another configuration than the files on disk.
-    pub fn differs_from_disk(&self, container: Inspected, service: &Service, tool: &str) -> bool {
+    pub fn differs_from_disk(&self, container: &Container, service: &Service, tool: &str) -> bool {
         let label = |name: &str| container.compose_label(tool, name);
         let version = label("version").and_then(ComposeVersion::parse);
         let is_known = version.is_some_and(Dialect::is_known) && label("config-hash").is_some();
@@ -193,7 +193,7 @@ pub struct Deciding<'a> {
 
 impl Deciding<'_> {
     /// The fate of a container that its service keeps.
-    pub fn fate(&self, container: Inspected, service: &Service) -> Fate {
+    pub fn fate(&self, container: &Container, service: &Service) -> Fate {
         let fate = self
             .by_image(container, service)
             .unwrap_or_else(|| self.by_hash(container, service));
@@ -207,7 +207,7 @@ impl Deciding<'_> {
 
     /// The fate of a container whose configuration stays, if it lacks a network or a volume of its service (N05): later versions of
     /// Compose recreate it.
-    fn by_lack(&self, container: Inspected, service: &Service) -> Option<Fate> {
+    fn by_lack(&self, container: &Container, service: &Service) -> Option<Fate> {
         let compares = self.portainer.and_then(PortainerCompose::compares_mounts);
         let lack = lack(container, service).filter(|_| compares != Some(false))?;
         Some(match compares {
@@ -217,14 +217,14 @@ impl Deciding<'_> {
     }
 
     /// Whether a container has the image and the configuration of the files on disk, as far as both are known.
-    pub fn is_as_on_disk(&self, container: Inspected, service: &Service) -> bool {
+    pub fn is_as_on_disk(&self, container: &Container, service: &Service) -> bool {
         let (projects, tool) = (self.facts.projects, self.facts.tool);
         self.by_image(container, service).is_none()
             && projects.is_as_on_disk(container, &service.name, tool)
     }
 
     /// The fate of a container whose configuration stays.
-    fn by_state(&self, container: Inspected, service: &Service) -> Fate {
+    fn by_state(&self, container: &Container, service: &Service) -> Fate {
         if container.is_being_removed() {
             return Fate::unknown("its container is being removed");
         }
@@ -245,7 +245,7 @@ impl Deciding<'_> {
     }
 
     /// Compose recreates a container if the name of its image refers to another image now.
-    fn by_image(&self, container: Inspected, service: &Service) -> Option<Fate> {
+    fn by_image(&self, container: &Container, service: &Service) -> Option<Fate> {
         // N10
         let kept = ["missing", "if_not_present", "never"];
         if service
@@ -271,14 +271,14 @@ impl Deciding<'_> {
     }
 
     /// The same, if the file names another image than the one that the container was created with.
-    fn by_edited_image(&self, container: Inspected, service: &Service) -> Option<Fate> {
+    fn by_edited_image(&self, container: &Container, service: &Service) -> Option<Fate> {
         let is_named = service.image.as_deref() == Some(container.image_name());
         let fate = (!is_named).then(|| self.by_hash(container, service));
         fate.filter(|fate| matches!(fate, Fate::Recreated(_)))
     }
 
     /// Whether the name of its image refers to another image now, and Compose recreates it because of that.
-    pub fn has_newer_image(&self, container: Inspected, service: &Service) -> bool {
+    pub fn has_newer_image(&self, container: &Container, service: &Service) -> bool {
         matches!(self.by_image(container, service), Some(Fate::Recreated(_)))
             && self.by_edited_image(container, service).is_none()
     }
@@ -290,7 +290,7 @@ impl Deciding<'_> {
         found.is_some_and(|service| service.is_built() && !service.names_image())
     }
 
-    fn by_hash(&self, container: Inspected, service: &Service) -> Fate {
+    fn by_hash(&self, container: &Container, service: &Service) -> Fate {
         let label = |name: &str| container.compose_label(self.facts.tool, name);
         let Some(labeled) = label("config-hash") else {
             return Fate::unknown("its container has no `config-hash` label");
@@ -369,7 +369,7 @@ impl Deciding<'_> {
     /// The fate of a container with the configuration that is sent, whose hash Portainer's Compose does not compute.
     fn by_dialect(
         &self,
-        container: Inspected,
+        container: &Container,
         created_by: Dialect,
         sent: &Project,
         service: &str,
@@ -392,7 +392,7 @@ impl Deciding<'_> {
 }
 
 /// What happens to a container that does not run (N08).
-fn starts(container: Inspected) -> &'static str {
+fn starts(container: &Container) -> &'static str {
     match container.exit_code() {
         Some(0) if !container.is_kept_running() => "has finished and will run again",
         _ => "is stopped and will be started",
@@ -400,7 +400,7 @@ fn starts(container: Inspected) -> &'static str {
 }
 
 /// The network or volume of the service that its container lacks. Compose looks at the networks of running containers only.
-fn lack(container: Inspected, service: &Service) -> Option<String> {
+fn lack(container: &Container, service: &Service) -> Option<String> {
     let has = |name: &str| container.networks().any(|(network, _)| network == name);
     let is_compared = service.get("network_mode").is_none()
         && container.state() == "running"

@@ -14,15 +14,14 @@ pub mod text;
 
 use crate::{
     finding::{Finding, Kind},
-    model::{Carried, Changes},
+    model::{Carried, Changes, Container},
     plan::{Facts, Fate, ServicePlan, fate_of},
-    snapshot::Inspected,
     text::first_of,
 };
 
 impl Finding {
     /// A loss of a container.
-    pub fn of_container(container: Inspected, tool: &str, kind: Kind, message: &str) -> Self {
+    pub fn of_container(container: &Container, tool: &str, kind: Kind, message: &str) -> Self {
         let service = container.compose_label(tool, "service");
         Self {
             service: service.map(str::to_owned),
@@ -86,7 +85,7 @@ impl Finding {
 }
 
 /// How a loss begins that a container has only if Portainer recreates it, unless that is certain.
-fn if_recreated(facts: &Facts, services: &[ServicePlan], container: Inspected) -> &'static str {
+fn if_recreated(facts: &Facts, services: &[ServicePlan], container: &Container) -> &'static str {
     match fate_of(services, container.name()) {
         Some(Fate::Recreated(_) | Fate::Removed(_) | Fate::Restarted(_)) => "",
         _ if facts.is_replaced_by_portainer(container) => "if it is recreated: ",
@@ -96,7 +95,7 @@ fn if_recreated(facts: &Facts, services: &[ServicePlan], container: Inspected) -
 
 /// Names the changed files of a container's own layer that hold data, and that are lost with it. `placed` are those that
 /// Compose itself puts into it.
-pub fn files(container: Inspected, changes: &Changes, placed: &[String]) -> Option<String> {
+pub fn files(container: &Container, changes: &Changes, placed: &[String]) -> Option<String> {
     let listed = changes.listed.iter().map(|change| change.path.as_str());
     let mut paths: Vec<&str> = listed.collect();
     paths.retain(|path| placed.iter().all(|placed| placed != path));

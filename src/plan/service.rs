@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
+    model::Container,
     plan::{Facts, Fate},
-    snapshot::Inspected,
 };
 
 /// What happens to a service without containers.
@@ -72,7 +72,7 @@ pub fn fate_of<'s>(services: &'s [ServicePlan], container: &str) -> Option<&'s F
 }
 
 /// The longest time that one of the running containers has to stop, in seconds.
-pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
+pub fn stop_grace(containers: &[&Container]) -> Option<u32> {
     let running = containers.iter().filter(|container| container.is_running());
     running
         .map(|container| container.stop_grace().unwrap_or(10))
@@ -80,7 +80,7 @@ pub fn stop_grace(containers: &[Inspected]) -> Option<u32> {
 }
 
 /// The inspect objects of the containers with these names.
-pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<Inspected<'a>> {
+pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<&'a Container> {
     let all = facts.before.host.inspected();
     all.filter(|container| names.iter().any(|name| name == container.name()))
         .collect()

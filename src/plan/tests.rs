@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, io::ErrorKind, sync::Arc};
 
-use composefile::{document::Document, services::MountType};
+use composefile::document::Document;
 use rehearsal::{ComposeFiles, config_of_files};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     compose::{ComposeVersion, Doubt, HOME, Project, Read, Rejection},
     finding::{Finding, Kind},
-    model::{Changes, Container, Mount, PublishedPort, Record, Rights, Uses, Variable},
+    model::{Changes, Container, Record, Rights, Uses, Variable},
     plan::{before::Remote, checks::validation},
     rewrite::{
         env::{contract_env, stack_env},
@@ -32,7 +32,7 @@ pub struct World {
     pub env: Option<String>,
     /// The variables of the shell.
     pub shell: Vec<(&'static str, &'static str)>,
-    pub containers: Vec<Value>,
+    pub containers: Vec<Container>,
     pub others: Vec<Container>,
     pub images: BTreeMap<String, Option<Value>>,
     pub changes: BTreeMap<String, Known<Changes>>,
@@ -82,8 +82,8 @@ fn image(id: &str) -> Value {
 }
 
 /// A running container as Compose creates it, without options.
-pub fn container(name: &str, service: &str) -> Value {
-    json!({
+pub fn container(name: &str, service: &str) -> Container {
+    Container(json!({
         "Id": format!("{name:0<64}"),
         "Name": format!("/{name}"),
         "Image": "sha256:x",
@@ -103,25 +103,20 @@ pub fn container(name: &str, service: &str) -> Value {
         "HostConfig": {"RestartPolicy": {"Name": "no", "MaximumRetryCount": 0}},
         "Mounts": [],
         "NetworkSettings": {"Networks": {"web_default": {"Aliases": [name, service]}}},
-    })
+    }))
 }
 
 /// A running container outside the stack.
 pub fn other(name: &str, image: &str, ports: &[(&str, u16)]) -> Container {
-    let port = |&(address, port): &(&str, u16)| PublishedPort {
-        address: address.to_owned(),
-        host_port: port,
-        container_port: 80,
-        protocol: "tcp".to_owned(),
-    };
-    Container {
-        id: "f".repeat(64),
-        names: vec![name.to_owned()],
-        image: image.to_owned(),
-        state: "running".to_owned(),
-        ports: ports.iter().map(port).collect(),
-        ..Container::default()
-    }
+    let port =
+        |&(address, port): &(&str, u16)| json!({"HostIp": address, "HostPort": port.to_string()});
+    Container(json!({
+        "Id": "f".repeat(64),
+        "Name": name,
+        "Config": {"Image": image, "Labels": {}},
+        "State": {"Status": "running", "Running": true},
+        "NetworkSettings": {"Ports": {"80/tcp": ports.iter().map(port).collect::<Vec<_>>()}},
+    }))
 }
 
 impl World {
@@ -163,7 +158,7 @@ impl World {
                 ..Remote::default()
             },
             host: Host {
-                listed: Some(self.containers.iter().map(listed).collect()),
+                listed: Some(self.containers.clone()),
                 others: Some(self.others.clone()),
                 containers: Some(self.containers.clone()),
                 changes: self.changes.clone(),
@@ -279,7 +274,7 @@ impl World {
     /// Sets a member of an object of a container, which may be new.
     pub fn set(&mut self, index: usize, pointer: &str, value: Value) {
         let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
-        let parent = self.containers[index].pointer_mut(parent);
+        let parent = self.containers[index].0.pointer_mut(parent);
         parent.expect("an object")[key] = value;
     }
 }
@@ -332,21 +327,13 @@ pub fn read(sent: Sent) -> Result<Project, Unread> {
     Ok(Project::new(&read, &BTreeMap::new(), Some(&written)))
 }
 
-fn listed(container: &Value) -> Container {
-    Container {
-        id: container["Id"].as_str().unwrap_or_default().to_owned(),
-        names: vec![container["Name"].as_str().unwrap_or_default()[1..].to_owned()],
-        image: "x".to_owned(),
-        ..Container::default()
-    }
-}
-
 const PLAIN: &str = "services:\n  web:\n    image: x\n";
 
 #[test]
 fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
     let plan = world(PLAIN).plan();
     let expected = Plan {
+        services: plan.services.clone(),
         losses_known: true,
         ..Plan::default()
     };
@@ -506,12 +493,7 @@ fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known
     world.others = vec![portainer.clone()];
     world
         .refuses(["Portainer cannot read files: `include`: Portainer cannot read /s/web/more.yml"]);
-    portainer.mounts = vec![Mount {
-        kind: MountType::Bind,
-        name: None,
-        source: "/s".to_owned(),
-        target: "/s".to_owned(),
-    }];
+    portainer["Mounts"] = json!([{"Type": "bind", "Source": "/s", "Destination": "/s"}]);
     world.others = vec![portainer];
     world.refuses([""; 0]);
     world.warns([""; 0]);
@@ -647,11 +629,12 @@ services:
     networks: {lan: {ipv4_address: 172.30.0.9, ipv6_address: 'fd00::9'}}
 networks: {lan: {name: lan}}
 ";
-    let with_addresses = |addresses: &[(&str, &str)]| Container {
-        addresses: (addresses.iter())
-            .map(|&(network, address)| (network.to_owned(), address.to_owned()))
-            .collect(),
-        ..other("d", "y", &[])
+    let with_addresses = |addresses: &[(&str, &str)]| {
+        let mut container = other("d", "y", &[]);
+        for (network, address) in addresses {
+            container["NetworkSettings"]["Networks"][network]["IPAddress"] = json!(address);
+        }
+        container
     };
     let mut world = world(compose);
     world.others = vec![

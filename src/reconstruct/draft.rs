@@ -11,10 +11,7 @@ use super::{
     Read,
     objects::{known, renamed},
 };
-use crate::{
-    model::compose_label,
-    snapshot::{Inspected, is_empty, is_unset},
-};
+use crate::model::{Container, compose_label, is_empty, is_unset};
 
 pub(super) type Fields = Map<String, Value>;
 
@@ -54,8 +51,9 @@ pub(super) struct Draft {
 }
 
 struct Drafting<'a> {
-    one: Inspected<'a>,
-    image: Inspected<'a>,
+    one: &'a Container,
+    /// The inspect object of its image, which has the same `Config`.
+    image: &'a Container,
     read: &'a Read,
     service: &'a str,
     /// How many containers the service has.
@@ -68,10 +66,11 @@ impl Draft {
     pub(super) fn new(service: &str, read: &Read) -> Self {
         let (container, count) = &read.services[service];
         let mut images = read.images.iter();
-        let image = images.find(|image| image["Id"] == container["Image"]);
+        let image = images.find(|image| image["Id"] == container.image_id());
+        let image = Container(image.cloned().unwrap_or_default());
         let mut drafting = Drafting {
-            one: Inspected(container),
-            image: Inspected(image.unwrap_or(&Value::Null)),
+            one: container,
+            image: &image,
             read,
             service,
             count: *count,
@@ -115,7 +114,7 @@ impl Drafting<'_> {
 
     /// The first values that the container has, and its image does not.
     fn same(&mut self) {
-        let one = self.one.0;
+        let one = &self.one.0;
         self.draft.fields = renamed(&one["Config"], OF_CONFIG);
         let of_host = renamed(&one["HostConfig"], OF_HOST);
         self.draft.fields.extend(of_host);
@@ -694,7 +693,7 @@ mod tests {
         let mut read = Read {
             tool: "docker".to_owned(),
             project: "shop".to_owned(),
-            services: BTreeMap::from([("web".to_owned(), (container, 1))]),
+            services: BTreeMap::from([("web".to_owned(), (Container(container), 1))]),
             ids: BTreeMap::new(),
             images: Vec::new(),
             objects,

@@ -7,10 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::{
-    model::compose_label,
-    snapshot::{is_empty, is_id, is_unset},
-};
+use crate::model::{compose_label, is_empty, is_id, is_unset};
 
 const OF_OBJECT: &str =
     "Options=driver_opts Internal=internal Attachable=attachable EnableIPv6=enable_ipv6";

@@ -18,7 +18,7 @@ use crate::{
         Dialect, Project,
         dialect::{ORDER, go_json},
     },
-    snapshot::is_empty,
+    model::is_empty,
 };
 
 /// How many steps a search in one scope may take: enough for the orders of nine items.

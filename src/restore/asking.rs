@@ -9,7 +9,7 @@ use super::{
     waves::Dependencies,
 };
 use crate::{
-    snapshot::Inspected,
+    model::Container,
     text::{listed, said},
 };
 
@@ -19,20 +19,20 @@ impl Restoration<'_, '_, '_> {
         let (step, existing, plan) = (&planned.record, &planned.existing, &planned.containers);
         let containers = saved(self.snapshot());
         let (removed, possible) = self.removed(planned);
-        let old = |one: &Inspected| containers.iter().find(|old| old.name() == one.name());
-        let (recreated, gone): (Vec<Inspected>, Vec<_>) = removed
+        let old = |one: &&Container| containers.iter().find(|old| old.name() == one.name());
+        let (recreated, gone): (Vec<&Container>, Vec<_>) = removed
             .iter()
             .partition(|container| old(container).is_some());
-        let (stopped, recreated): (Vec<Inspected>, Vec<_>) =
+        let (stopped, recreated): (Vec<&Container>, Vec<_>) =
             recreated.into_iter().partition(|container| {
                 container.is_running() && old(container).is_some_and(|old| !old.is_running())
             });
         let stopped_since =
-            |one: &&Inspected| !one.is_running() && old(one).is_some_and(|old| old.is_running());
-        let started: Vec<Inspected> = recreated.iter().filter(stopped_since).copied().collect();
+            |one: &&&Container| !one.is_running() && old(one).is_some_and(|old| old.is_running());
+        let started: Vec<&Container> = recreated.iter().filter(stopped_since).copied().collect();
         let created = plan.create.iter().map(|&index| containers[index]);
         let created = created.filter(|container| named(existing, container.name()).is_none());
-        let created: Vec<Inspected> = created.collect();
+        let created: Vec<&Container> = created.collect();
         // Portainer removes or recreates them, or may do so.
         let is_moved = step.replaces_containers() && !planned.keeps;
         let of_change = |change: StateChange| -> Vec<String> {
@@ -41,10 +41,8 @@ impl Restoration<'_, '_, '_> {
             let named = of.into_iter().filter_map(|name| named(existing, name));
             named.map(|container| self.called(container)).collect()
         };
-        let names = |all: &[Inspected<'_>]| -> Vec<String> {
-            all.iter()
-                .map(|container| self.called(*container))
-                .collect()
+        let names = |all: &[&Container]| -> Vec<String> {
+            all.iter().map(|container| self.called(container)).collect()
         };
         // Portainer's `down` ends when the last container has stopped.
         let waits = step.removes_containers(self.snapshot());
@@ -59,14 +57,14 @@ impl Restoration<'_, '_, '_> {
         let ended = containers
             .iter()
             .filter(|container| deploys && !container.is_running());
-        let again: Vec<String> = ended.map(|container| self.called(*container)).collect();
+        let again: Vec<String> = ended.map(|container| self.called(container)).collect();
         let mut kept = own(self.snapshot(), existing);
         kept.retain(|container| {
-            !plan.removes(*container) && !plan.changing.contains_key(container.name())
+            !plan.removes(container) && !plan.changing.contains_key(container.name())
         });
         let same = kept
             .iter()
-            .filter(|container| !self.has_lost_memory(**container))
+            .filter(|container| !self.has_lost_memory(container))
             .count();
         let matching = (!step.replaces_containers() && same > 0).then(|| matching(same));
         kept.retain(|_| planned.keeps);
@@ -106,7 +104,7 @@ impl Restoration<'_, '_, '_> {
     }
 
     /// The service of a container, if its name says that it is the only one.
-    pub(super) fn called(&self, container: Inspected) -> String {
+    pub(super) fn called(&self, container: &Container) -> String {
         let (name, snapshot) = (container.name(), self.snapshot());
         let project = container.label(&snapshot.label("project"));
         let service = container.compose_label(&snapshot.tool, "service");
@@ -128,13 +126,13 @@ impl Restoration<'_, '_, '_> {
     pub(super) fn removed<'v>(
         &self,
         planned: &'v Planned,
-    ) -> (Vec<Inspected<'v>>, Vec<Inspected<'v>>) {
+    ) -> (Vec<&'v Container>, Vec<&'v Container>) {
         let step = &planned.record;
         let removes_all = step.removes_containers(self.snapshot());
         let own = own(self.snapshot(), &planned.existing).into_iter();
         let (plan, replaces) = (&planned.containers, step.replaces_containers());
-        own.filter(|container| (replaces && !planned.keeps) || plan.removes(*container))
-            .partition(|container| removes_all || plan.removes(*container))
+        own.filter(|container| (replaces && !planned.keeps) || plan.removes(container))
+            .partition(|container| removes_all || plan.removes(container))
     }
 
     /// Asks if a container is stopped or removed, if Portainer may do so, if the restore ends with nothing that runs, or if
@@ -165,8 +163,8 @@ impl Restoration<'_, '_, '_> {
 /// depend on it, so the times to stop add up along the dependencies. `others` is how long the containers take that are removed
 /// before and not recreated.
 fn down(
-    recreated: &[Inspected],
-    saved: &[Inspected],
+    recreated: &[&Container],
+    saved: &[&Container],
     dependencies: &Dependencies,
     others: Option<u32>,
 ) -> String {

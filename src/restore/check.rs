@@ -25,7 +25,6 @@ use crate::{
     parallel::in_parallel,
     plan::Sent,
     portainer::Contents,
-    snapshot::Inspected,
     text::{counted, numbered, said},
 };
 
@@ -57,10 +56,10 @@ impl Restoration<'_, '_, '_> {
 
     pub(super) fn problems(&self, planned: &Planned) -> Result<Vec<Finding>> {
         let (record, plan) = (&planned.record, &planned.containers);
-        let (snapshot, now) = (self.snapshot(), planned.existing.iter().map(Inspected));
+        let (snapshot, now) = (self.snapshot(), planned.existing.iter());
         // They are never removed.
         let names_in_use = now
-            .filter(|container| is_stranger(snapshot, *container))
+            .filter(|container| is_stranger(snapshot, container))
             .map(|one| {
                 let (name, owner) = (one.name(), owner(one.label(&snapshot.label("project"))));
                 let what = format!("the name {name} is used by a container {owner}");
@@ -105,8 +104,8 @@ impl Restoration<'_, '_, '_> {
         }
         if self.restore.cause == Cause::Wanted {
             // Others are recreated, and may become healthy.
-            let is_kept = |one: &Inspected| plan.keep.values().any(|id| id == one.id());
-            let kept = planned.existing.iter().map(Inspected).filter(is_kept);
+            let is_kept = |one: &&Container| plan.keep.values().any(|id| id == one.id());
+            let kept = planned.existing.iter().filter(is_kept);
             problems.extend(self.prevents(record, kept).map(|why| {
                 let what = format!("Portainer cannot deploy the stack: {why}");
                 let hint = "fix that, or restore only the containers with --engine-only";
@@ -121,12 +120,12 @@ impl Restoration<'_, '_, '_> {
         let is_recreated =
             |index: &usize| record.replaces_containers() || plan.create.contains(index);
         let indices = (0..containers.len()).filter(is_recreated);
-        let recreated: Vec<Inspected> = indices.map(|index| containers[index]).collect();
-        let starts = |one: &Inspected| {
+        let recreated: Vec<&Container> = indices.map(|index| containers[index]).collect();
+        let starts = |one: &&Container| {
             let changes = plan.changing.get(one.name());
             changes.is_some_and(|all| all.contains(&StateChange::Start))
         };
-        let started: Vec<Inspected> = containers.iter().copied().filter(starts).collect();
+        let started: Vec<&Container> = containers.iter().copied().filter(starts).collect();
         let started = [&recreated[..], &started].concat();
         let needs = Needs {
             engine: self.run.engine,
@@ -145,7 +144,7 @@ impl Restoration<'_, '_, '_> {
     pub(super) fn prevents<'c>(
         &self,
         step: &RecordStep,
-        containers: impl Iterator<Item = Inspected<'c>>,
+        containers: impl Iterator<Item = &'c Container>,
     ) -> Option<String> {
         let snapshot = self.snapshot();
         let (RecordStep::Update(_, contents) | RecordStep::Create(contents, _)) = step else {
@@ -153,9 +152,10 @@ impl Restoration<'_, '_, '_> {
         };
         let needed = needed_healthy(sent(contents));
         let label = snapshot.label("service");
-        let is_needed = |one: &Inspected| one.label(&label).is_some_and(|one| needed.contains(one));
+        let is_needed =
+            |one: &&Container| one.label(&label).is_some_and(|one| needed.contains(one));
         let unhealthy = containers.filter(|container| container.health() == Some("unhealthy"));
-        let names: Vec<&str> = unhealthy.filter(is_needed).map(Inspected::name).collect();
+        let names: Vec<&str> = unhealthy.filter(is_needed).map(Container::name).collect();
         said(&names, "is unhealthy").filter(|_| step.deploys(snapshot))
     }
 
@@ -188,18 +188,22 @@ impl Restoration<'_, '_, '_> {
         Ok(names)
     }
 
-    fn ports_in_use(&self, recreated: &[Inspected], existing: &[Value]) -> Result<Vec<Finding>> {
+    fn ports_in_use(
+        &self,
+        recreated: &[&Container],
+        existing: &[Container],
+    ) -> Result<Vec<Finding>> {
         let own = own(self.snapshot(), existing);
         let mut others = self.run.engine.list_all()?;
         others.retain(|other| {
-            other.is_running() && own.iter().all(|container| container.id() != other.id)
+            other.is_running() && own.iter().all(|container| container.id() != other.id())
         });
         let mut problems = Vec::new();
         for container in recreated.iter().filter(|container| container.is_running()) {
             for (address, port, protocol) in container.fixed_ports() {
                 let publishes = |other: &&Container| publishes(other, address, port, protocol);
                 if let Some(other) = others.iter().find(publishes) {
-                    let (name, other) = (container.name(), other.name().trim_start_matches('/'));
+                    let (name, other) = (container.name(), other.name());
                     let what = format!(
                         "{name} needs port {port}/{protocol}, which container {other} publishes"
                     );
@@ -216,7 +220,7 @@ pub(super) struct Needs<'n, 'v> {
     pub engine: &'n EngineReader,
     pub tool: &'n str,
     /// All of the stack.
-    pub containers: &'n [Inspected<'v>],
+    pub containers: &'n [&'v Container],
     /// Those of the stack.
     pub networks: &'n [Value],
     /// The images that were looked for before, by ID.
@@ -228,8 +232,8 @@ impl Needs<'_, '_> {
     /// `replaced`.
     pub(super) fn missing(
         &self,
-        recreated: &[Inspected],
-        started: (&[Inspected], &[Inspected], &BTreeSet<String>),
+        recreated: &[&Container],
+        started: (&[&Container], &[&Container], &BTreeSet<String>),
     ) -> Result<Vec<Finding>> {
         let mut problems = self.missing_images(recreated)?;
         problems.extend(self.missing_networks(recreated)?);
@@ -237,18 +241,18 @@ impl Needs<'_, '_> {
         problems.extend(
             recreated
                 .iter()
-                .flat_map(|container| missing_paths(*container)),
+                .flat_map(|container| missing_paths(container)),
         );
         problems.extend(self.missing_partners(recreated)?);
         Ok(problems)
     }
 
     /// By ID: it does not matter whether the image's name refers to another image now.
-    fn missing_images(&self, recreated: &[Inspected]) -> Result<Vec<Finding>> {
-        let is_found = |one: &Inspected| matches!(self.images.get(one.image_id()), Some(Some(_)));
+    fn missing_images(&self, recreated: &[&Container]) -> Result<Vec<Finding>> {
+        let is_found = |one: &&Container| matches!(self.images.get(one.image_id()), Some(Some(_)));
         let mut recreated = recreated.to_vec();
         recreated.retain(|container| !is_found(container));
-        let found = in_parallel(&recreated, |container| image_of(self.engine, *container));
+        let found = in_parallel(&recreated, |container| image_of(self.engine, container));
         let mut problems = Vec::new();
         for (container, image) in recreated.iter().zip(found) {
             if image?.is_none() {
@@ -263,7 +267,7 @@ impl Needs<'_, '_> {
     }
 
     /// The networks that other projects own, and the fixed addresses that are taken.
-    fn missing_networks(&self, recreated: &[Inspected]) -> Result<Vec<Finding>> {
+    fn missing_networks(&self, recreated: &[&Container]) -> Result<Vec<Finding>> {
         let all = self.engine.all_networks()?;
         let of = |object| [text(object, "Name"), text(object, "Id")];
         let known: BTreeSet<&str> = all.iter().flat_map(of).collect();
@@ -305,7 +309,7 @@ impl Needs<'_, '_> {
     /// The fixed addresses that a network which stays does not have, or which another container has.
     fn taken_addresses(
         &self,
-        (started, own, replaced): (&[Inspected], &[Inspected], &BTreeSet<String>),
+        (started, own, replaced): (&[&Container], &[&Container], &BTreeSet<String>),
     ) -> Result<Vec<Finding>> {
         let all = started.iter().flat_map(|container| {
             let fixed = container.fixed_addresses();
@@ -342,7 +346,7 @@ impl Needs<'_, '_> {
     }
 
     /// The containers outside the snapshot whose namespaces or volumes a saved container shares.
-    fn missing_partners(&self, recreated: &[Inspected]) -> Result<Vec<Finding>> {
+    fn missing_partners(&self, recreated: &[&Container]) -> Result<Vec<Finding>> {
         let mut problems = Vec::new();
         for container in recreated {
             for id in container.shares_with() {
@@ -368,11 +372,11 @@ fn sent(contents: &Contents) -> Sent<'_> {
 
 /// The files and directories of this host that a container mounts in the short form and that were deleted. Docker creates empty
 /// directories in their place when the container is created again.
-pub fn deleted_sources(container: Inspected<'_>) -> impl Iterator<Item = &str> {
+pub fn deleted_sources(container: &Container) -> impl Iterator<Item = &str> {
     sources(container).filter(|path| is_deleted(path))
 }
 
-fn sources(container: Inspected<'_>) -> impl Iterator<Item = &str> {
+fn sources(container: &Container) -> impl Iterator<Item = &str> {
     let binds = container.items("/HostConfig/Binds");
     binds.filter_map(|bind| bind.as_str()?.split(':').next())
 }
@@ -383,7 +387,7 @@ fn is_deleted(path: &str) -> bool {
 }
 
 /// The files and devices of this host that a container needs and that were deleted.
-fn missing_paths(container: Inspected) -> Vec<Finding> {
+fn missing_paths(container: &Container) -> Vec<Finding> {
     let mounts = container.items("/HostConfig/Mounts");
     let mounts = mounts.filter(|mount| mount["Type"] == "bind");
     let mounts = mounts.filter_map(|mount| mount["Source"].as_str());
@@ -410,10 +414,10 @@ fn has(endpoint: &Value, address: &str) -> bool {
 
 fn publishes(other: &Container, address: &str, port: u16, protocol: &str) -> bool {
     let is_any = |address: &str| matches!(address, "" | "0.0.0.0" | "::");
-    other.ports.iter().any(|published| {
+    other.published_ports().iter().any(|published| {
         published.host_port == port
             && published.protocol == protocol
-            && (is_any(address) || is_any(&published.address) || published.address == address)
+            && (is_any(address) || is_any(published.address) || published.address == address)
     })
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::snapshot::{is_empty, is_unset};
+use crate::model::{is_empty, is_unset};
 
 /// What the engine assigns to a network or shows of its use. All other keys are settings, so one that a later engine adds
 /// is restored and compared.

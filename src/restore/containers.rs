@@ -4,7 +4,6 @@
 use std::{collections::BTreeSet, thread, time::Duration};
 
 use anyhow::{Result, bail};
-use serde_json::Value;
 
 use super::{
     Restoration,
@@ -17,9 +16,9 @@ use crate::{
     after::{Limits, wait_for},
     backoff::Backoff,
     engine::{Engine, EngineReader, Rejected},
-    model::Condition,
+    model::{Condition, Container},
     parallel::in_parallel,
-    snapshot::{Inspected, Layer},
+    snapshot::Layer,
     text::counted,
 };
 
@@ -28,7 +27,7 @@ const ROUNDS: usize = 3;
 
 /// The changes to one container, and what it waits for before them.
 struct Task<'s> {
-    container: Inspected<'s>,
+    container: &'s Container,
     id: String,
     /// The files to copy into it first.
     layer: Option<&'s Layer>,
@@ -79,7 +78,7 @@ impl Restoration<'_, '_, '_> {
             let now = own(self.snapshot(), &existing)
                 .into_iter()
                 .filter(|container| !container.is_being_removed());
-            if now.map(Inspected::id).collect::<BTreeSet<_>>() != restored {
+            if now.map(Container::id).collect::<BTreeSet<_>>() != restored {
                 return Ok(true);
             }
             let Some(pause) = pauses.next() else {
@@ -110,10 +109,10 @@ impl Restoration<'_, '_, '_> {
 
     /// Gives the running containers that are removed next the time to shut down. One that fails to stop is removed
     /// all the same. With `--rm`, a stop makes the engine delete the anonymous volumes: such a container is only removed.
-    fn stop(&mut self, plan: &Plan, existing: &[Value]) {
-        let mut stopped: Vec<Inspected> = existing.iter().map(Inspected).collect();
+    fn stop(&mut self, plan: &Plan, existing: &[Container]) {
+        let mut stopped: Vec<&Container> = existing.iter().collect();
         stopped
-            .retain(|now| plan.removes(*now) && now.state() == "running" && !now.removes_itself());
+            .retain(|now| plan.removes(now) && now.state() == "running" && !now.removes_itself());
         if stopped.is_empty() {
             return;
         }
@@ -124,7 +123,7 @@ impl Restoration<'_, '_, '_> {
         }
         self.run.wait(format!("stopping {}", names.join(", ")));
         let engine = self.run.engine;
-        let stop = |now: &Inspected| engine.stop_container(now.id(), now.stop_grace());
+        let stop = |now: &&Container| engine.stop_container(now.id(), now.stop_grace());
         for failed in in_parallel(&stopped, stop) {
             if let Err(error) = failed {
                 self.run
@@ -162,7 +161,7 @@ impl Restoration<'_, '_, '_> {
             wave.retain(|index| plan.create.contains(index));
             let missing = |index: usize| {
                 let mut shared = containers[index].shares_with().into_iter();
-                let is_it = |other: &Inspected, id| other.id() == id && !ids.contains_key(id);
+                let is_it = |other: &&Container, id| other.id() == id && !ids.contains_key(id);
                 shared.find_map(|id| containers.iter().find(|other| is_it(other, id)))
             };
             let (ready, waiting): (Vec<_>, Vec<_>) = wave
@@ -208,7 +207,7 @@ impl Restoration<'_, '_, '_> {
         let containers = saved(snapshot);
         let limits = self.restore.limits();
         let inspected = self.run.engine.inspect_containers(ids.values())?;
-        let current: Vec<Inspected> = inspected.iter().map(Inspected).collect();
+        let current: Vec<&Container> = inspected.iter().collect();
         for wave in plan.dependencies.to_start() {
             let mut tasks = Vec::new();
             for index in wave {
@@ -221,7 +220,7 @@ impl Restoration<'_, '_, '_> {
                     self.trouble(format!("container {name} was removed during the restore"));
                     continue;
                 };
-                let changes = changes(container, *now);
+                let changes = changes(container, now);
                 let is_new = now.text("/State/Status") == "created" && now.id() != container.id();
                 let saved_files = snapshot.layers.get(container.id());
                 let starts = changes.contains(&StateChange::Start);
@@ -308,7 +307,7 @@ impl Restoration<'_, '_, '_> {
         };
         let mut what = format!("{error:#}");
         for container in &listed {
-            what = what.replace(&container.id, container.name());
+            what = what.replace(container.id(), container.name());
         }
         self.trouble(what);
         Ok(None)
@@ -341,7 +340,7 @@ fn perform(engine: &Engine, task: &Task, limits: Limits) -> Result<LayerFiles> {
 
 /// Recreates a container and connects it to its networks. Returns the new ID if the container exists, even if the rest
 /// failed.
-fn create(engine: &Engine, container: Inspected, ids: &NewIds) -> (Option<String>, Result<()>) {
+fn create(engine: &Engine, container: &Container, ids: &NewIds) -> (Option<String>, Result<()>) {
     let mut id = None;
     let outcome = (|| {
         let Some(image) = image_of(engine, container)? else {
@@ -370,7 +369,7 @@ fn create(engine: &Engine, container: Inspected, ids: &NewIds) -> (Option<String
 }
 
 /// The image's name if it still names the same image, otherwise the image's ID. `None` if the image no longer exists.
-pub(super) fn image_of(engine: &EngineReader, container: Inspected) -> Result<Option<String>> {
+pub(super) fn image_of(engine: &EngineReader, container: &Container) -> Result<Option<String>> {
     let (id, name) = (container.image_id(), container.image_name());
     for asked in [name, id].into_iter().filter(|asked| !asked.is_empty()) {
         let found = engine.inspect_images([asked])?;

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
-use serde_json::Value;
 
 use super::{
     Restoration,
@@ -12,9 +11,9 @@ use super::{
 };
 use crate::{
     engine::Engine,
-    model::Changes,
+    model::{Changes, Container},
     run::read_layer,
-    snapshot::{Inspected, Known, Layer, Snapshot},
+    snapshot::{Known, Layer, Snapshot},
     text::{counted, first_of},
 };
 
@@ -32,7 +31,7 @@ impl LayerFiles {
     }
 
     /// A line about the files of a container.
-    pub(super) fn line(&self, container: Inspected) -> String {
+    pub(super) fn line(&self, container: &Container) -> String {
         let (name, files) = (container.name(), self.shown());
         format!("{name}: files written inside the container: {files}")
     }
@@ -61,7 +60,7 @@ impl FromIterator<String> for LayerFiles {
 }
 
 /// The files in a container's own layer that the snapshot does not contain.
-pub(super) fn unsaved(container: Inspected, snapshot: &Snapshot) -> LayerFiles {
+pub(super) fn unsaved(container: &Container, snapshot: &Snapshot) -> LayerFiles {
     let changes = snapshot.changes.get(container.id()).and_then(Known::known);
     let Some(changes) = changes else {
         return LayerFiles::default();
@@ -86,11 +85,11 @@ pub(super) fn unsaved(container: Inspected, snapshot: &Snapshot) -> LayerFiles {
 
 /// The files in a container's own layer that `replaced` contains and that were written since `snapshot`.
 pub(super) fn written_since(
-    container: Inspected,
+    container: &Container,
     replaced: &Snapshot,
     snapshot: &Snapshot,
 ) -> LayerFiles {
-    let files = |snapshot: &Snapshot, container: Inspected| {
+    let files = |snapshot: &Snapshot, container: &Container| {
         let layer = snapshot.layers.get(container.id());
         layer.map(Layer::files).unwrap_or_default()
     };
@@ -105,7 +104,7 @@ pub(super) fn written_since(
 /// Copies the saved files into a container that was never started, and reads them back. Returns the files that differ.
 pub(super) fn fill(
     engine: &Engine,
-    (container, id): (Inspected, &str),
+    (container, id): (&Container, &str),
     layer: &Layer,
 ) -> Result<LayerFiles> {
     if let Err(error) = engine.unpack(id, &layer.archive) {
@@ -116,7 +115,7 @@ pub(super) fn fill(
     }
     let found = engine.inspect_containers([id])?;
     let changes = engine.changes(id)?;
-    let filled = found.first().map(Inspected);
+    let filled = found.first();
     let layer_now = filled.map(|now| read_layer(engine, now, &changes));
     let now = layer_now.unwrap_or_default().files();
     let mut wanted = layer.files();
@@ -126,7 +125,7 @@ pub(super) fn fill(
 
 impl Restoration<'_, '_, '_> {
     /// The containers that another run created, and that lack saved files, by ID.
-    pub(super) fn incomplete(&self, existing: &[Value]) -> BTreeSet<String> {
+    pub(super) fn incomplete(&self, existing: &[Container]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for wanted in saved(self.snapshot()) {
             let now = named(existing, wanted.name()).filter(|now| now.id() != wanted.id());
@@ -142,7 +141,7 @@ impl Restoration<'_, '_, '_> {
     }
 
     /// The saved files that a container does not have, unless this run put them there.
-    fn lacks(&self, wanted: Inspected, now: Inspected) -> Result<LayerFiles> {
+    fn lacks(&self, wanted: &Container, now: &Container) -> Result<LayerFiles> {
         let layer = self.snapshot().layers.get(wanted.id());
         let layer = layer.filter(|_| !self.filled.contains(now.id()));
         layer.map_or(Ok(LayerFiles::default()), |layer| {
@@ -154,14 +153,14 @@ impl Restoration<'_, '_, '_> {
     /// started, but it must exist, unless this run put it there. Returns those that can be put back, and those that are lost.
     pub(super) fn wrong_files(
         &self,
-        existing: &[Value],
+        existing: &[Container],
         unchecked: &mut Vec<String>,
     ) -> Result<(Vec<String>, Vec<String>)> {
         let snapshot = self.snapshot();
         let (mut wrong, mut all_lost) = (Vec::new(), Vec::new());
         for wanted in saved(snapshot) {
             let now = named(existing, wanted.name());
-            let is_new = |now: &Inspected| !is_stranger(snapshot, *now) && now.id() != wanted.id();
+            let is_new = |now: &&Container| !is_stranger(snapshot, now) && now.id() != wanted.id();
             let Some(now) = now.filter(is_new) else {
                 continue;
             };

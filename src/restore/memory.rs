@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use serde_json::Value;
 
 use super::{
     Planned, Restoration,
@@ -14,7 +13,7 @@ use crate::{
     model::{Changes, Container},
     plan::unseen_memory,
     run::look_into_memory,
-    snapshot::{Inspected, Known},
+    snapshot::Known,
     text::listed,
 };
 
@@ -22,7 +21,7 @@ impl Restoration<'_, '_, '_> {
     /// The files in memory of the containers that the restore removes or stops, or that Portainer may remove.
     pub(super) fn memory_lost(&self, planned: &Planned) -> Result<Vec<Finding>> {
         let (mut stopped, possible) = self.removed(planned);
-        let stops = |one: &Inspected| {
+        let stops = |one: &&Container| {
             let changes = planned.containers.changing.get(one.name());
             changes.is_some_and(|all| all.contains(&StateChange::Stop))
         };
@@ -34,13 +33,13 @@ impl Restoration<'_, '_, '_> {
         let volumes: BTreeSet<&str> = volumes.map(|(name, _)| name).collect();
         let volumes = self.run.engine.inspect_volumes(volumes)?;
         let changes: Vec<Changes> = (stopped.iter())
-            .map(|container| look_into_memory(*container, &volumes))
+            .map(|container| look_into_memory(container, &volumes))
             .collect();
         if changes.iter().all(|change| *change == Changes::default()) {
             return Ok(Vec::new());
         }
         let mut others = self.run.engine.list_all()?;
-        others.retain(|other| stopped.iter().all(|container| container.id() != other.id));
+        others.retain(|other| stopped.iter().all(|container| container.id() != other.id()));
         let others: Vec<&Container> = others.iter().collect();
         let mut told = Vec::new();
         for (at, (container, changes)) in stopped.iter().zip(&changes).enumerate() {
@@ -56,11 +55,11 @@ impl Restoration<'_, '_, '_> {
     }
 
     /// What is said of the files in memory of the saved containers that have stopped since the snapshot.
-    pub(super) fn emptied(&self, existing: &[Value]) -> Result<Vec<String>> {
+    pub(super) fn emptied(&self, existing: &[Container]) -> Result<Vec<String>> {
         let snapshot = self.snapshot();
-        let (kept, stopped): (Vec<Inspected>, Vec<_>) = saved(snapshot)
+        let (kept, stopped): (Vec<&Container>, Vec<_>) = saved(snapshot)
             .into_iter()
-            .partition(|old| named(existing, old.name()).is_some_and(|now| runs_on(*old, now)));
+            .partition(|old| named(existing, old.name()).is_some_and(|now| runs_on(old, now)));
         let known = stopped.into_iter().filter_map(|old| {
             let changes = snapshot.changes.get(old.id()).and_then(Known::known)?;
             changes.have_memory().then_some((old, changes))
@@ -71,10 +70,8 @@ impl Restoration<'_, '_, '_> {
         }
         let mut others = self.run.engine.list_all()?;
         others.retain(|container| {
-            kept.iter().any(|old| old.id() == container.id)
-                || existing
-                    .iter()
-                    .all(|now| Inspected(now).id() != container.id)
+            kept.iter().any(|old| old.id() == container.id())
+                || existing.iter().all(|now| now.id() != container.id())
         });
         let others: Vec<&Container> = others.iter().collect();
         let (mut lost, mut unseen) = (Vec::new(), Vec::new());
@@ -98,9 +95,9 @@ impl Restoration<'_, '_, '_> {
     }
 
     /// Whether a container has not the files in memory that it had in the snapshot, or may have had.
-    pub(super) fn has_lost_memory(&self, now: Inspected) -> bool {
+    pub(super) fn has_lost_memory(&self, now: &Container) -> bool {
         let snapshot = self.snapshot();
-        let had = |old: Inspected| {
+        let had = |old: &Container| {
             let changes = snapshot.changes.get(old.id()).and_then(Known::known);
             changes.is_some_and(Changes::have_memory)
         };
@@ -110,7 +107,7 @@ impl Restoration<'_, '_, '_> {
 }
 
 /// Whether it is the same container since the same start.
-fn runs_on(old: Inspected, now: Inspected) -> bool {
+fn runs_on(old: &Container, now: &Container) -> bool {
     let start = "/State/StartedAt";
     now.id() == old.id() && now.text(start) == old.text(start)
 }

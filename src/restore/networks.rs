@@ -18,8 +18,7 @@ use super::{
 use crate::{
     backoff::Backoff,
     engine::EngineReader,
-    model::{overlap, projects_of},
-    snapshot::Inspected,
+    model::{Container, overlap, projects_of},
 };
 
 impl Restoration<'_, '_, '_> {
@@ -35,7 +34,7 @@ impl Restoration<'_, '_, '_> {
 
     /// The networks that differ from the saved ones and can be replaced: no other container uses them, and the saved
     /// addresses are free.
-    pub(super) fn networks_to_replace(&self, existing: &[Value]) -> Result<BTreeSet<String>> {
+    pub(super) fn networks_to_replace(&self, existing: &[Container]) -> Result<BTreeSet<String>> {
         let snapshot = self.snapshot();
         let now = self.existing_networks()?;
         let own = own(snapshot, existing);
@@ -101,9 +100,8 @@ impl Restoration<'_, '_, '_> {
         let networks = self.existing_networks()?;
         let mut stopped = engine.list_all()?;
         stopped.retain(|container| !container.is_running());
-        let ids = stopped.into_iter().map(|container| container.id);
-        for found in &engine.inspect_containers(ids)? {
-            let container = Inspected(found);
+        let ids = stopped.iter().map(Container::id);
+        for container in &engine.inspect_containers(ids)? {
             if !is_stranger(self.snapshot(), container) {
                 continue;
             }
@@ -114,7 +112,7 @@ impl Restoration<'_, '_, '_> {
                     self.touch();
                     let what = format!("container {} to network {name}", container.name());
                     self.run.detail("reconnect", what);
-                    let settings = Value::Object(Inspected::endpoint_settings(endpoint));
+                    let settings = Value::Object(Container::endpoint_settings(endpoint));
                     let connected = engine.connect(name, container.id(), &settings);
                     self.tolerate(connected)?;
                 }
@@ -140,7 +138,7 @@ impl Restoration<'_, '_, '_> {
             return Ok(());
         }
         let saved = saved(self.snapshot()).into_iter();
-        let mut fixed = saved.flat_map(Inspected::fixed_addresses);
+        let mut fixed = saved.flat_map(Container::fixed_addresses);
         let is_fixed = fixed.any(|(network, _)| network == name);
         let has_addresses = body["IPAM"]["Config"].as_array();
         if is_fixed || has_addresses.is_none_or(Vec::is_empty) {

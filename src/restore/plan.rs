@@ -5,13 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::{recipe::NewIds, waves::Dependencies};
 use crate::{
     after::Creator,
-    model::projects_of,
-    snapshot::{Inspected, Snapshot},
+    model::{Container, projects_of},
+    snapshot::Snapshot,
 };
 
 /// The plan, by index into the saved containers.
@@ -42,7 +40,7 @@ impl Plan {
     /// Containers on a network of `replaced`, and those that are `incomplete`, by ID, are recreated.
     pub(super) fn new(
         snapshot: &Snapshot,
-        existing: &[Value],
+        existing: &[Container],
         (replaced, incomplete): (&BTreeSet<String>, &BTreeSet<String>),
     ) -> Self {
         let saved = saved(snapshot);
@@ -53,11 +51,11 @@ impl Plan {
         let mut ids = NewIds::new();
         for &index in plan.dependencies.order() {
             let wanted = saved[index];
-            let is_kept = |now: &Inspected| {
-                !is_stranger(snapshot, *now)
+            let is_kept = |now: &&Container| {
+                !is_stranger(snapshot, now)
                     && !incomplete.contains(now.id())
                     && !now.networks().any(|(name, _)| replaced.contains(name))
-                    && matches(wanted, *now, &ids, &saved)
+                    && matches(wanted, now, &ids, &saved)
             };
             match named(existing, wanted.name()) {
                 Some(now) if is_kept(&now) => {
@@ -76,7 +74,7 @@ impl Plan {
             }
         }
         let kept: BTreeSet<&str> = plan.keep.values().map(String::as_str).collect();
-        for now in existing.iter().map(Inspected) {
+        for now in existing {
             if !is_stranger(snapshot, now) && !kept.contains(now.id()) {
                 plan.remove
                     .push((now.id().to_owned(), now.name().to_owned()));
@@ -86,7 +84,7 @@ impl Plan {
     }
 
     /// Whether a container is removed.
-    pub(super) fn removes(&self, one: Inspected) -> bool {
+    pub(super) fn removes(&self, one: &Container) -> bool {
         self.remove.iter().any(|(removed, _)| removed == one.id())
     }
 
@@ -108,7 +106,7 @@ impl StateChange {
 }
 
 /// The changes from the state of `now` to that of `wanted`.
-pub(super) fn changes(wanted: Inspected, now: Inspected) -> Vec<StateChange> {
+pub(super) fn changes(wanted: &Container, now: &Container) -> Vec<StateChange> {
     let mut changes = Vec::new();
     if now.is_paused() && !wanted.is_paused() {
         changes.push(StateChange::Unpause);
@@ -125,26 +123,26 @@ pub(super) fn changes(wanted: Inspected, now: Inspected) -> Vec<StateChange> {
 }
 
 /// The saved containers; none if they are unknown.
-pub(super) fn saved(snapshot: &Snapshot) -> Vec<Inspected<'_>> {
+pub(super) fn saved(snapshot: &Snapshot) -> Vec<&Container> {
     let containers = snapshot.containers.known();
-    containers.into_iter().flatten().map(Inspected).collect()
+    containers.into_iter().flatten().collect()
 }
 
 /// The container with this name, also if it belongs to another project.
-pub(super) fn named<'v>(existing: &'v [Value], name: &str) -> Option<Inspected<'v>> {
-    let mut all = existing.iter().map(Inspected);
+pub(super) fn named<'v>(existing: &'v [Container], name: &str) -> Option<&'v Container> {
+    let mut all = existing.iter();
     all.find(|now| now.name() == name)
 }
 
 /// The containers of the stack.
-pub(super) fn own<'v>(snapshot: &Snapshot, existing: &'v [Value]) -> Vec<Inspected<'v>> {
-    let mut own: Vec<Inspected> = existing.iter().map(Inspected).collect();
-    own.retain(|now| !is_stranger(snapshot, *now));
+pub(super) fn own<'v>(snapshot: &Snapshot, existing: &'v [Container]) -> Vec<&'v Container> {
+    let mut own: Vec<&Container> = existing.iter().collect();
+    own.retain(|now| !is_stranger(snapshot, now));
     own
 }
 
 /// Whether a container belongs to another project, or to none.
-pub(super) fn is_stranger(snapshot: &Snapshot, container: Inspected) -> bool {
+pub(super) fn is_stranger(snapshot: &Snapshot, container: &Container) -> bool {
     let project = container.label(&snapshot.label("project"));
     let own = projects_of(&snapshot.stack);
     project.is_none_or(|project| own.iter().all(|own| own != project))
@@ -154,7 +152,7 @@ pub(super) fn is_stranger(snapshot: &Snapshot, container: Inspected) -> bool {
 ///
 /// `ids` maps saved containers to those that match them. IDs of containers outside the snapshot must be the same. The saved
 /// container itself is kept if it still shares with one that no longer existed then.
-fn matches(wanted: Inspected, now: Inspected, ids: &NewIds, saved: &[Inspected]) -> bool {
+fn matches(wanted: &Container, now: &Container, ids: &NewIds, saved: &[&Container]) -> bool {
     let is_saved = |id: &str| saved.iter().any(|other| other.id() == id);
     let is_expected = |(wanted_id, id): (&&str, &&str)| match ids.get(*wanted_id) {
         Some(new) => new == id || wanted.id() == now.id() && !is_saved(id),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::snapshot::Inspected;
+use crate::model::Container;
 
 /// The new IDs of recreated containers, by the old ones.
 pub(super) type NewIds = BTreeMap<String, String>;
@@ -36,11 +36,11 @@ impl Recipe {
     }
 }
 
-impl<'a> Inspected<'a> {
+impl Container {
     /// How to recreate it from `image`, with the IDs of other containers replaced by their new ones.
     ///
     /// Mounts every volume by name, anonymous ones too, so that their data is kept.
-    pub(super) fn recipe(self, image: &str, new_ids: &NewIds) -> Recipe {
+    pub(super) fn recipe(&self, image: &str, new_ids: &NewIds) -> Recipe {
         let owned = |(key, value): (&String, &Value)| (key.clone(), value.clone());
         let mut config: Map<String, Value> = self.fields("/Config").map(owned).collect();
         let mut host: Map<String, Value> = self.fields("/HostConfig").map(owned).collect();
@@ -75,7 +75,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// Adds the name of each mounted volume that the configuration does not name.
-    fn mount_by_name(self, host: &mut Map<String, Value>) {
+    fn mount_by_name(&self, host: &mut Map<String, Value>) {
         let binds = self.items("/HostConfig/Binds");
         let targets = binds.filter_map(|bind| bind.as_str()?.split(':').nth(1));
         let mut named: BTreeSet<String> = targets.map(str::to_owned).collect();
@@ -111,7 +111,7 @@ impl<'a> Inspected<'a> {
 
     /// The endpoint to create it with, and those to connect afterwards: before API 1.44, a create takes only one. Also the
     /// network to disconnect.
-    fn endpoints(self, mode: &str) -> (Value, Vec<(String, Value)>, Option<String>) {
+    fn endpoints(&self, mode: &str) -> (Value, Vec<(String, Value)>, Option<String>) {
         let mut endpoints: Vec<(String, Value)> = self
             .networks()
             .map(|(name, endpoint)| (name.clone(), self.endpoint(name, endpoint)))
@@ -132,8 +132,8 @@ impl<'a> Inspected<'a> {
     }
 
     /// Keeps a MAC address that may be a chosen one: a generated one that stays does no harm.
-    fn endpoint(self, name: &str, endpoint: &'a Value) -> Value {
-        let mut settings = Inspected::endpoint_settings(endpoint);
+    fn endpoint(&self, name: &str, endpoint: &Value) -> Value {
+        let mut settings = Container::endpoint_settings(endpoint);
         settings.insert("Aliases".to_owned(), json!(self.aliases(endpoint)));
         if let Some(mac) = self.further_mac_addresses().get(name) {
             settings.insert("MacAddress".to_owned(), json!(mac));

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
 
 use super::{
     Cause, Planned, RecordStep, Restoration, Scope,
@@ -13,11 +12,11 @@ use super::{
 use crate::{
     failure::Failure,
     finding::Finding,
-    model::{Carried, is_folder_of},
+    model::{Carried, Container, is_folder_of},
     observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
     plan::Touch,
     run::{Seen, State, Subject},
-    snapshot::{Inspected, Known, SavedRecord, Snapshot},
+    snapshot::{Known, SavedRecord, Snapshot},
     stack::{StackText, export_words},
 };
 
@@ -100,7 +99,7 @@ impl Restoration<'_, '_, '_> {
     /// whether the restore harms one, or whether that is unknown.
     fn warn_of_harmed(&mut self, planned: &Planned) -> bool {
         let existing = &planned.existing;
-        let touch = |now: Inspected| {
+        let touch = |now: &Container| {
             if planned.record.replaces_containers() || planned.containers.removes(now) {
                 return Some(Touch::Replaced);
             }
@@ -144,12 +143,12 @@ impl Restoration<'_, '_, '_> {
     }
 
     /// The saved containers that do not exist under their IDs.
-    fn gone<'v>(&self, existing: &[Value]) -> Vec<Inspected<'v>>
+    fn gone<'v>(&self, existing: &[Container]) -> Vec<&'v Container>
     where
         Self: 'v,
     {
         let mut gone = saved(self.snapshot());
-        gone.retain(|old| existing.iter().all(|now| Inspected(now).id() != old.id()));
+        gone.retain(|old| existing.iter().all(|now| now.id() != old.id()));
         gone
     }
 
@@ -204,7 +203,7 @@ impl Restoration<'_, '_, '_> {
         &mut self,
         step: &RecordStep,
         replaced: &Snapshot,
-        removed: &[Inspected],
+        removed: &[&Container],
     ) -> Vec<Finding> {
         let mut told = carried(step);
         self.replaces_edit = is_edited(step, replaced);
@@ -222,7 +221,7 @@ impl Restoration<'_, '_, '_> {
             )));
         }
         let saved = saved(self.snapshot()).into_iter();
-        let saved = saved.flat_map(Inspected::volumes).map(|(name, _)| name);
+        let saved = saved.flat_map(Container::volumes).map(|(name, _)| name);
         let saved: BTreeSet<&str> = saved.collect();
         for &container in removed {
             let name = container.name();
@@ -291,7 +290,7 @@ fn carried(step: &RecordStep) -> Vec<Finding> {
 }
 
 /// The paths below Portainer's directory of the Portainer stack `id` that a container may have written to.
-fn written_below<'a>(container: Inspected<'a>, id: &'a str) -> impl Iterator<Item = &'a str> {
+fn written_below<'a>(container: &'a Container, id: &'a str) -> impl Iterator<Item = &'a str> {
     let mounts = container.mounts();
     let binds = mounts.filter(|mount| mount["Type"] == "bind" && mount["RW"] == true);
     let places = binds.filter_map(|mount| mount["Source"].as_str());

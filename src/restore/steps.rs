@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use chrono::{DateTime, Local};
-use serde_json::Value;
 
 use super::{
     Cause, Planned, Restoration,
@@ -11,6 +10,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
+    model::Container,
     observe::list,
     parallel::in_parallel,
     text::{counted, shell_word},
@@ -35,7 +35,7 @@ impl Restoration<'_, '_, '_> {
     }
 
     /// The stack's containers, and those with the name of a saved one, as the engine inspects them.
-    pub(super) fn existing(&self) -> Result<Vec<Value>> {
+    pub(super) fn existing(&self) -> Result<Vec<Container>> {
         let engine = self.run.engine;
         let snapshot = self.snapshot();
         let mut existing = self.run.inspect(&snapshot.stack)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::{collection::vec, prelude::*, sample::Index};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     plan::{Plan, is_stranger, named, saved},
@@ -11,11 +11,12 @@ use super::{
 };
 use crate::{
     after::Creator,
-    snapshot::{Inspected, Known, LastSent, Snapshot, TextFile, VERSION},
+    model::Container,
+    snapshot::{Known, LastSent, Snapshot, TextFile, VERSION},
 };
 
-fn container(name: &str, service: &str, depends_on: &str, network_mode: &str) -> Value {
-    json!({
+fn container(name: &str, service: &str, depends_on: &str, network_mode: &str) -> Container {
+    Container(json!({
         "Id": format!("{name:0<64}"),
         "Name": format!("/{name}"),
         "Image": "sha256:1",
@@ -26,10 +27,10 @@ fn container(name: &str, service: &str, depends_on: &str, network_mode: &str) ->
         }},
         "HostConfig": {"NetworkMode": network_mode},
         "State": {"Running": true},
-    })
+    }))
 }
 
-fn snapshot(containers: Vec<Value>) -> Snapshot {
+fn snapshot(containers: Vec<Container>) -> Snapshot {
     Snapshot {
         ran_whole: None,
         version: VERSION,
@@ -94,23 +95,20 @@ fn b18_a_network_that_is_given_by_its_id_is_restored_by_its_name() {
     let endpoint = |id: &str| json!({"NetworkID": id, "Aliases": ["web", "www"]});
     let mut saved = container("web", "web", "", &id);
     saved["NetworkSettings"] = json!({"Networks": {"back": endpoint("b"), "proxy": endpoint(&id)}});
-    let recipe = Inspected(&saved).recipe("x", &NewIds::new());
+    let recipe = saved.recipe("x", &NewIds::new());
     assert_eq!(recipe.body["HostConfig"]["NetworkMode"], "proxy");
     let first = &recipe.body["NetworkingConfig"]["EndpointsConfig"];
     assert_eq!(*first, json!({"proxy": {"Aliases": ["web", "www"]}}));
     assert_eq!(recipe.connect.len(), 1);
     let mut restored = saved.clone();
     restored["HostConfig"]["NetworkMode"] = json!("proxy");
-    assert_eq!(
-        Inspected(&saved).differences(Inspected(&restored), Creator::Restore),
-        []
-    );
+    assert_eq!(saved.differences(&restored, Creator::Restore), []);
     // A container that was never started.
     saved["NetworkSettings"] = json!({"Networks": {"proxy": endpoint("")}});
-    assert_eq!(Inspected(&saved).network_mode(), "proxy");
+    assert_eq!(saved.network_mode(), "proxy");
     for mode in ["host", "default", "proxy", "container:0a"] {
         saved["HostConfig"]["NetworkMode"] = json!(mode);
-        assert_eq!(Inspected(&saved).network_mode(), mode);
+        assert_eq!(saved.network_mode(), mode);
     }
 }
 
@@ -122,7 +120,7 @@ fn a_fixed_address_of_either_family_comes_first() {
             "back": {"IPAMConfig": {key: address}},
             "front": {"IPAMConfig": {"IPv4Address": ""}},
         }});
-        let networks = Inspected(&fixed).fixed_addresses();
+        let networks = fixed.fixed_addresses();
         assert!(networks.map(|(name, _)| name).eq(["back"]), "{key}");
         let snapshot = snapshot(vec![container("a", "a", "", "back"), fixed.clone()]);
         let plan = Plan::new(&snapshot, &[], (&BTreeSet::new(), &BTreeSet::new()));
@@ -147,7 +145,7 @@ NetworkSettings/Networks | {"web_default": {"Aliases": ["a", 1], "IPAMConfig": [
 State | {"Running": true, "Paused": true} | null"#;
 
 /// An inspect object, complete or not.
-fn inspected() -> impl Strategy<Value = Value> {
+fn inspected() -> impl Strategy<Value = Container> {
     vec(any::<[Index; 2]>(), 0..20).prop_map(|picked| {
         let mut object = json!({});
         let fields: Vec<&str> = FIELDS.lines().collect();
@@ -160,7 +158,7 @@ fn inspected() -> impl Strategy<Value = Value> {
             let values: Vec<&str> = values.split(" | ").collect();
             *at = serde_json::from_str(value.get::<&str>(&values)).expect("JSON");
         }
-        object
+        Container(object)
     })
 }
 
@@ -170,7 +168,7 @@ fn b18_a_domain_name_is_kept_without_a_hostname() {
         let mut saved = container("web-a-1", "a", "", network_mode);
         saved["Config"]["Domainname"] = json!("example.org");
         saved["Config"]["Hostname"] = saved["Id"].as_str().expect("an ID")[..12].into();
-        let recipe = Inspected(&saved).recipe("x", &NewIds::new());
+        let recipe = saved.recipe("x", &NewIds::new());
         ["Hostname", "Domainname"].map(|key| recipe.body.get(key).cloned())
     };
     assert_eq!(recreated("web_default"), [None, Some(json!("example.org"))]);
@@ -187,7 +185,7 @@ proptest! {
             .map(|container| (container.id().to_owned(), "0".repeat(64)))
             .collect();
         for container in &containers {
-            prop_assert_eq!(container.differences(*container, Creator::Restore), []);
+            prop_assert_eq!(container.differences(container, Creator::Restore), []);
             prop_assert!(container.recipe(container.image_name(), &ids).body.is_object());
             let _ = container.own_files(&["/a", "/a/b", "//", ""], &[]);
         }

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result};
 use chrono::Utc;
-use serde_json::Value;
 
 use super::{
     Cause, RecordStep, Restoration, Scope,
@@ -15,11 +14,11 @@ use super::{
 use crate::{
     after::{Compared, Creator, Ran, told_down, wait_for},
     failure::Failure,
-    model::{Condition, Deployment, Record, Rights},
+    model::{Condition, Container, Deployment, Record, Rights},
     observe::list,
     parallel::in_parallel,
     run::State,
-    snapshot::{Inspected, Known},
+    snapshot::Known,
     stack::export_words,
     text::{listed, plural, said, shell_word},
 };
@@ -98,7 +97,7 @@ impl Restoration<'_, '_, '_> {
             let hint = format!("when Portainer responds again, run: {again}");
             return Err(Failure::new(what).hint(hint).into());
         }
-        let all = existing.iter().map(Inspected);
+        let all = existing.iter();
         let running = all.filter(|now| now.is_running()).count();
         let mut matching = match (running, saved(self.snapshot()).len()) {
             (0, _) => format!("{count}; nothing runs"),
@@ -122,7 +121,7 @@ impl Restoration<'_, '_, '_> {
     fn say_what_was_done(
         &mut self,
         record: &RecordStep,
-        existing: &[Value],
+        existing: &[Container],
         (matching, but): (&str, &str),
     ) {
         let name = self.restore.name;
@@ -208,11 +207,11 @@ impl Restoration<'_, '_, '_> {
     }
 
     /// The jobs that had ended, and that were recreated and not started.
-    fn not_run_again(&self, existing: &[Value]) -> Vec<String> {
+    fn not_run_again(&self, existing: &[Container]) -> Vec<String> {
         let ended = saved(self.snapshot()).into_iter();
         ended
             .filter(|wanted| wanted.exit_code().is_some() && !wanted.is_kept_running())
-            .filter(|wanted| named(existing, wanted.name()).is_some_and(Inspected::has_never_run))
+            .filter(|wanted| named(existing, wanted.name()).is_some_and(Container::has_never_run))
             .map(|wanted| self.called(wanted))
             .collect()
     }
@@ -259,7 +258,7 @@ impl Restoration<'_, '_, '_> {
 
     /// Waits until the containers that were healthy are healthy again, and no container is in a restart loop that was not
     /// before (B28), as long as that is possible. Returns the existing containers.
-    fn wait_for_health(&mut self) -> Result<Vec<Value>> {
+    fn wait_for_health(&mut self) -> Result<Vec<Container>> {
         let existing = self.existing()?;
         let (snapshot, taken) = (self.snapshot(), self.snapshot().taken_at());
         let starting: Vec<(String, String, Condition)> = saved(snapshot)
@@ -300,7 +299,7 @@ impl Restoration<'_, '_, '_> {
         self.existing()
     }
 
-    fn wrong_containers(&self, existing: &[Value]) -> Vec<String> {
+    fn wrong_containers(&self, existing: &[Container]) -> Vec<String> {
         let snapshot = self.snapshot();
         let containers = saved(snapshot);
         let mut wrong = Vec::new();
@@ -317,7 +316,7 @@ impl Restoration<'_, '_, '_> {
             }
             let found = wanted.differences(now, Creator::Restore).into_iter();
             let mut differences: Vec<String> = found.map(|what| what.to_string()).collect();
-            let pair = Compared::new(*wanted, Some(now), snapshot.taken_at());
+            let pair = Compared::new(wanted, Some(now), snapshot.taken_at());
             let looped = pair.looped;
             if wanted.state() != now.state() && !(looped && now.gave_up()) {
                 differences.push(format!("expected {}, got {}", wanted.state(), now.state()));
@@ -331,7 +330,7 @@ impl Restoration<'_, '_, '_> {
                 wrong.push(format!("{name} differs: {}", differences.join("; ")));
             }
         }
-        for now in existing.iter().map(Inspected) {
+        for now in existing {
             if !containers.iter().any(|wanted| wanted.name() == now.name()) {
                 wrong.push(format!("{} is not in the snapshot", now.name()));
             }

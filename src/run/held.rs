@@ -8,7 +8,7 @@ use super::{Mark, Run};
 use crate::{
     failure::Failure,
     model::{Container, portainer_name},
-    snapshot::{Inspected, Store},
+    snapshot::Store,
 };
 
 /// The label of a container that only holds volumes. Its value is the project.
@@ -19,9 +19,9 @@ const HOLDER: &str = "stacklift-holds-";
 impl Run<'_> {
     /// Makes the engine keep the volumes of those `containers` that have `--rm`, until the run ends. Marks the stack first, so
     /// that the next run looks for what a killed one left.
-    pub fn hold_volumes(&mut self, containers: &[Inspected]) -> Result<()> {
+    pub fn hold_volumes(&mut self, containers: &[&Container]) -> Result<()> {
         let engine = self.engine;
-        let is_at_risk = |one: &&Inspected| one.removes_itself() && !one.volumes().is_empty();
+        let is_at_risk = |one: &&&Container| one.removes_itself() && !one.volumes().is_empty();
         for &container in containers.iter().filter(is_at_risk) {
             self.holds_volumes = true;
             self.store().mark_unfinished()?;
@@ -52,9 +52,8 @@ impl Run<'_> {
         }
         let project = self.project();
         // An image can have the label, too.
-        let holds = |one: &Container| {
-            one.labels.get(HOLDS) == Some(&project) && one.name().starts_with(HOLDER)
-        };
+        let holds =
+            |one: &Container| one.label(HOLDS) == Some(&project) && one.name().starts_with(HOLDER);
         let released = self.engine.list_all().and_then(|mut all| {
             all.retain(holds);
             self.engine.remove(&all)
@@ -73,7 +72,7 @@ impl Run<'_> {
 }
 
 /// A container that refers to the volumes of `container`: by name, so that no removal of it deletes them.
-fn holder(container: Inspected, project: &str) -> Value {
+fn holder(container: &Container, project: &str) -> Value {
     let volumes = container.volumes().into_iter();
     let mut mounts: Vec<Value> = volumes
         .map(|(name, target)| {

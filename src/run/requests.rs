@@ -7,7 +7,7 @@ use chrono::{Local, SecondsFormat, Utc};
 use super::Run;
 use crate::{
     failure::Failure,
-    model::{Access, Deployment, Record},
+    model::{Access, Container, Deployment, Record},
     plan::Sent,
     portainer::{Contents, Created, Deletion, Error, Payload, Portainer, Repository},
     snapshot::{LastSent, RequestKind, SentRequest, Unanswered},
@@ -112,10 +112,7 @@ impl Run<'_> {
             }
             // They come before the rights of the stack (M23).
             let containers = self.containers(&name.portainer_name())?;
-            let ids: Vec<&str> = containers
-                .iter()
-                .map(|container| container.id.as_str())
-                .collect();
+            let ids: Vec<&str> = containers.iter().map(Container::id).collect();
             let own = self.portainer.own_controls(endpoint, &ids)?;
             for (control, _) in own.values() {
                 self.changes.remove_control(*control)?;

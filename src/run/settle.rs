@@ -16,7 +16,7 @@ use crate::{
     failure::Failure,
     model::{Container, Deployment, Record, portainer_name, projects_of},
     portainer::persist,
-    snapshot::{Inspected, RequestKind, SentRequest, Unanswered},
+    snapshot::{RequestKind, SentRequest, Unanswered},
 };
 
 /// How long nothing may change until a request counts as finished. Portainer gives the containers of a delete 10 s to
@@ -213,7 +213,7 @@ impl Run<'_> {
             .or_else(|| containers.iter().find_map(transient));
         Ok(Look {
             records,
-            containers: containers.into_iter().map(id_and_state).collect(),
+            containers: containers.iter().map(id_and_state).collect(),
             busy,
         })
     }
@@ -224,7 +224,7 @@ impl Run<'_> {
         let port = base_url.is_this_host().then(|| base_url.port());
         let all = self.engine.list_all().unwrap_or_default().into_iter();
         let running = all.filter(|container| {
-            container.state == "running" && container.runs_portainer(port).is_some()
+            container.status() == "running" && container.runs_portainer(port).is_some()
         });
         asked(running.collect(), port)
     }
@@ -233,7 +233,7 @@ impl Run<'_> {
     /// for it (M21).
     fn process_in(&self, portainer: &[Container]) -> Option<String> {
         portainer.iter().find_map(|container| {
-            let processes = self.engine.top(&container.id).ok()?;
+            let processes = self.engine.top(container.id()).ok()?;
             let mut compose = processes.iter().filter(|line| line.contains("compose"));
             let command = compose.find_map(|line| Some(&line[line.find("--project-name")?..]))?;
             let name = container.name();
@@ -245,9 +245,7 @@ impl Run<'_> {
     fn quiet_period(&self, look: &Look) -> Duration {
         let ids = look.containers.iter().map(|(id, _)| id);
         let inspected = self.engine.inspect_containers(ids).unwrap_or_default();
-        let graces = inspected
-            .iter()
-            .map(|container| Inspected(container).stop_grace());
+        let graces = inspected.iter().map(Container::stop_grace);
         let longest = Duration::from_secs(graces.max().flatten().unwrap_or_default().into());
         QUIET.max(longest + AFTER_GRACE)
     }
@@ -297,20 +295,20 @@ fn deploying(record: &Record) -> Option<String> {
 /// A state that ends by itself. While Compose waits for a health check, nothing else changes.
 fn transient(container: &Container) -> Option<String> {
     let name = container.name();
-    if container.state == "removing" {
+    if container.status() == "removing" {
         return Some(format!("container {name} is being removed"));
     }
-    let starts = container.status.contains("health: starting");
+    let starts = container.health() == Some("starting");
     starts.then(|| format!("the health check of container {name} has not finished"))
 }
 
 /// A container that restarts again and again does not count as a change.
-fn id_and_state(container: Container) -> (String, String) {
-    let state = match container.state.as_str() {
-        "restarting" => "running".to_owned(),
-        _ => container.state,
+fn id_and_state(container: &Container) -> (String, String) {
+    let state = match container.status() {
+        "restarting" => "running",
+        state => state,
     };
-    (container.id, state)
+    (container.id().to_owned(), state.to_owned())
 }
 
 fn unsettled(requests: &[SentRequest], look: &Look, after: Duration) -> Failure {
@@ -327,8 +325,9 @@ fn unsettled(requests: &[SentRequest], look: &Look, after: Duration) -> Failure 
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::model::PublishedPort;
 
     fn request(kind: RequestKind) -> SentRequest {
         SentRequest {
@@ -377,16 +376,12 @@ mod tests {
 
     #[test]
     fn b11_compose_of_another_portainer_on_this_engine_does_not_count() {
-        let container = |name: &str, image: &str, host_port: u16| Container {
-            names: vec![name.to_owned()],
-            image: image.to_owned(),
-            ports: vec![PublishedPort {
-                address: "0.0.0.0".to_owned(),
-                host_port,
-                container_port: 9443,
-                protocol: "tcp".to_owned(),
-            }],
-            ..Container::default()
+        let container = |name: &str, image: &str, port: u16| {
+            let ports = json!({"9443/tcp": [{"HostPort": port.to_string()}]});
+            let settings = json!({"Ports": ports});
+            Container(
+                json!({"Name": name, "Config": {"Image": image}, "NetworkSettings": settings}),
+            )
         };
         let names = |all: &[Container], port| -> Vec<String> {
             let all = asked(all.to_vec(), port).into_iter();
@@ -404,15 +399,13 @@ mod tests {
 
     #[test]
     fn a_container_that_starts_its_health_check_or_goes_away_is_busy() {
-        let container = |state: &str, status: &str| Container {
-            state: state.to_owned(),
-            status: status.to_owned(),
-            ..Container::default()
+        let container = |state: &str, health: &str| {
+            Container(json!({"State": {"Status": state, "Health": {"Status": health}}}))
         };
-        assert!(transient(&container("running", "Up 2 seconds (health: starting)")).is_some());
-        assert!(transient(&container("removing", "Removal In Progress")).is_some());
-        assert!(transient(&container("running", "Up 2 seconds (healthy)")).is_none());
-        let restarting = id_and_state(container("restarting", "Restarting"));
-        assert_eq!(restarting, id_and_state(container("running", "Up")));
+        assert!(transient(&container("running", "starting")).is_some());
+        assert!(transient(&container("removing", "")).is_some());
+        assert!(transient(&container("running", "healthy")).is_none());
+        let restarting = id_and_state(&container("restarting", ""));
+        assert_eq!(restarting, id_and_state(&container("running", "")));
     }
 }

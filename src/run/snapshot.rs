@@ -14,7 +14,7 @@ use crate::{
     model::{Changes, Container, Deployment, Record},
     parallel::in_parallel,
     portainer::{BaseUrl, Contents, Standing},
-    snapshot::{Inspected, Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
+    snapshot::{Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
     stack::{Stack, StackText},
     text::bulleted,
 };
@@ -46,7 +46,7 @@ pub struct Seen {
     /// The text and the variables of the Portainer stack, and its standing.
     pub record: Option<(Contents, Standing)>,
     /// The inspect objects of the containers.
-    pub containers: Option<Vec<Value>>,
+    pub containers: Option<Vec<Container>>,
     /// The changes of each of these containers, by its ID.
     pub changes: BTreeMap<String, Known<Changes>>,
 }
@@ -152,7 +152,7 @@ impl Run<'_> {
         let containers = Known::from_result(match (seen.containers, of.containers) {
             (Some(seen), _) => Ok(seen),
             (None, Some(containers)) => {
-                engine.inspect_containers(containers.iter().map(|container| &container.id))
+                engine.inspect_containers(containers.iter().map(Container::id))
             }
             (None, None) => Err(anyhow!("failed to list the containers")),
         });
@@ -186,7 +186,6 @@ impl Run<'_> {
             read_changes(self.engine, inspected, volumes)
         };
         let layers = in_parallel(inspected, |container| {
-            let container = Inspected(container);
             let changes = changes.get(container.id())?.known()?;
             let layer = || read_layer(engine, container, changes);
             (!changes.listed.is_empty()).then(|| (container.id().to_owned(), layer()))
@@ -223,12 +222,10 @@ impl Run<'_> {
     }
 
     /// The project's volumes, and those that its containers mount: anonymous ones have no label.
-    fn volumes(&self, stack: &str, containers: &[Value]) -> Result<Vec<Value>> {
+    fn volumes(&self, stack: &str, containers: &[Container]) -> Result<Vec<Value>> {
         let mut volumes = of_projects(stack, |project| self.engine.volumes(project))?;
         let known: BTreeSet<&str> = volumes.iter().filter_map(|v| v["Name"].as_str()).collect();
-        let mounted = containers
-            .iter()
-            .flat_map(|container| Inspected(container).volumes());
+        let mounted = containers.iter().flat_map(|container| container.volumes());
         let mounted: BTreeSet<&str> = mounted.map(|(name, _)| name).collect();
         let others = mounted.difference(&known).copied();
         let others = self.engine.inspect_volumes(others)?;
@@ -240,11 +237,10 @@ impl Run<'_> {
 /// The files that each container has changed or holds in memory, by its ID. `volumes` are those that they mount.
 pub fn read_changes(
     engine: &EngineReader,
-    containers: &[Value],
+    containers: &[Container],
     volumes: &[Value],
 ) -> BTreeMap<String, Known<Changes>> {
     let changes = in_parallel(containers, |container| {
-        let container = Inspected(container);
         let id = container.id();
         let read = engine.changes(id).map(|changes| Changes {
             listed: changes.listed,
@@ -257,7 +253,7 @@ pub fn read_changes(
 }
 
 /// Looks for files in the mounts in memory of a container (B36), and for nothing else. Without a process, it has none.
-pub fn look_into_memory(container: Inspected, volumes: &[Value]) -> Changes {
+pub fn look_into_memory(container: &Container, volumes: &[Value]) -> Changes {
     let mut found = Changes::default();
     if container.loops(Utc::now()) {
         // Each restart empties them.
@@ -289,7 +285,7 @@ pub fn look_into_memory(container: Inspected, volumes: &[Value]) -> Changes {
 }
 
 /// The files of a container's own layer that are small enough to be saved.
-pub fn read_layer(engine: &EngineReader, container: Inspected, changes: &Changes) -> Layer {
+pub fn read_layer(engine: &EngineReader, container: &Container, changes: &Changes) -> Layer {
     Layer::read(container, changes, |path, most| {
         let archive = engine.archive(container.id(), path, most)?;
         Ok((archive.bytes, archive.is_whole))

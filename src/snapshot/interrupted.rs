@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, path::Path};
 
 use chrono::Utc;
-use serde_json::Value;
 
 use super::{
     Place,
@@ -11,6 +10,7 @@ use super::{
     store,
     whole::{is_same_deployment, runs_as_before},
 };
+use crate::model::Container;
 
 /// A run that changed a stack and has not ended as intended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Place {
     pub fn interrupted(
         &self,
         engine: Option<&str>,
-        now: impl FnOnce() -> Option<Vec<Value>>,
+        now: impl FnOnce() -> Option<Vec<Container>>,
         tool: &str,
     ) -> Option<Unfinished> {
         let store = self.open(engine);

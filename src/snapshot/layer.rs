@@ -13,7 +13,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use tar::{Builder, EntryType, Header};
 
-use super::Inspected;
+use crate::model::Container;
 use crate::model::{Change, ChangeKind, Changes};
 
 /// The most bytes that are kept of one container.
@@ -69,7 +69,7 @@ impl Layer {
     /// Files that name a process are left out, because they would make a program refuse to start. So are sockets, which
     /// no archive can contain.
     pub fn read(
-        container: Inspected,
+        container: &Container,
         changes: &Changes,
         read: impl Fn(&str, u64) -> Result<(Vec<u8>, bool)>,
     ) -> Self {
@@ -159,7 +159,7 @@ impl Layer {
 /// The paths to read: those that are changed, without what is below another one, and without the directories of mounts,
 /// which the engine creates. Secrets come first, then the paths closest to the root directory.
 fn roots<'c>(
-    container: Inspected,
+    container: &Container,
     changes: &'c Changes,
     leaves: &BTreeSet<&str>,
 ) -> Vec<&'c Change> {

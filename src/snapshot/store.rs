@@ -11,7 +11,6 @@ use std::{
 
 use anyhow::{Context, Result};
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::Value;
 
 use super::{
     SavedRecord, Snapshot,
@@ -19,7 +18,12 @@ use super::{
     is_same_deployment, is_whole,
     requests::{REQUEST, unanswered},
 };
-use crate::{disk, failure::Failure, model::portainer_name, text::sha256};
+use crate::{
+    disk,
+    failure::Failure,
+    model::{Container, portainer_name},
+    text::sha256,
+};
 
 /// The directory of the snapshots in the state directory.
 const SNAPSHOTS: &str = "snapshots";
@@ -314,7 +318,7 @@ impl Store {
     }
 
     /// Whether `now` are still the containers of before an update that failed, and Portainer kept what it sent.
-    pub fn runs_before_failure(&self, now: &[Value]) -> bool {
+    pub fn runs_before_failure(&self, now: &[Container]) -> bool {
         let before = self.newest_whole().ok().flatten();
         let is_same = before.is_some_and(|saved| is_same_deployment(now, &saved.snapshot));
         self.is_not_deployed() && is_same

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
 
-use super::{Inspected, Snapshot};
+use super::Snapshot;
+use crate::model::Container;
 
 /// Whether `now`, taken after a run that failed, shows the whole stack after all, because somebody restarted it.
 ///
@@ -22,14 +22,14 @@ pub fn is_whole(now: &Snapshot, before: Option<&Snapshot>) -> bool {
 
 /// The same for containers that were inspected at this time.
 pub fn runs_as_before(
-    now: &[Value],
+    now: &[Container],
     at: DateTime<Utc>,
     before: Option<&Snapshot>,
     tool: &str,
 ) -> bool {
     let before = before.and_then(|before| Some((before, before.containers.known()?)));
     let Some((before, containers)) = before else {
-        return !now.is_empty() && now.iter().all(|one| Inspected(one).is_running());
+        return !now.is_empty() && now.iter().all(Container::is_running);
     };
     let now = count(now, at, tool);
     let before = count(containers, before.taken_at(), &before.tool);
@@ -40,10 +40,10 @@ pub fn runs_as_before(
 }
 
 /// Whether the containers of `now` have the configurations of those of `before`: nobody deployed the stack in between.
-pub fn is_same_deployment(now: &[Value], before: &Snapshot) -> bool {
+pub fn is_same_deployment(now: &[Container], before: &Snapshot) -> bool {
     let labels = ["service", "config-hash"].map(|name| before.label(name));
-    let hashes = |of: &[Value]| -> BTreeSet<[String; 2]> {
-        let labeled = of.iter().map(Inspected).map(|one| {
+    let hashes = |of: &[Container]| -> BTreeSet<[String; 2]> {
+        let labeled = of.iter().map(|one| {
             labels
                 .each_ref()
                 .map(|label| one.label(label).unwrap_or_default().to_owned())
@@ -61,9 +61,13 @@ struct Count {
     running: usize,
 }
 
-fn count<'a>(containers: &'a [Value], at: DateTime<Utc>, tool: &str) -> BTreeMap<&'a str, Count> {
+fn count<'a>(
+    containers: &'a [Container],
+    at: DateTime<Utc>,
+    tool: &str,
+) -> BTreeMap<&'a str, Count> {
     let mut counts = BTreeMap::<_, Count>::new();
-    for container in containers.iter().map(Inspected) {
+    for container in containers {
         let service = container.compose_label(tool, "service");
         let count = counts
             .entry(service.unwrap_or(container.name()))
@@ -86,7 +90,8 @@ mod tests {
         let mut snapshot: Snapshot = serde_json::from_str(fixture).expect("a snapshot");
         let label = snapshot.label("service");
         let containers = containers.iter().map(|(service, runs)| {
-            json!({"Config": {"Labels": {label.as_str(): service}}, "State": {"Running": runs}})
+            let labels = json!({label.as_str(): service});
+            Container(json!({"Config": {"Labels": labels}, "State": {"Running": runs}}))
         });
         snapshot.containers = Known::Known(containers.collect());
         snapshot

@@ -179,21 +179,16 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 
+    use serde_json::json;
+
     use super::*;
 
     fn container(dir: &Path, files: &str) -> Container {
-        let label = |name: &str, value: &str| {
-            let name = format!("com.docker.compose.project.{name}");
-            (name, value.to_owned())
-        };
-        let labels = [
-            label("working_dir", dir.to_str().expect("UTF-8")),
-            label("config_files", files),
-        ];
-        Container {
-            labels: labels.into(),
-            ..Container::default()
-        }
+        let labels = json!({
+            "com.docker.compose.project.working_dir": dir,
+            "com.docker.compose.project.config_files": files,
+        });
+        Container(json!({"Config": {"Labels": labels}}))
     }
 
     #[test]

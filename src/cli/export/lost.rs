@@ -120,7 +120,7 @@ fn doubt(at: &Inventory, name: &StackName, dir: &Path) -> Result<Option<String>>
     let service = |one: &Container| one.compose_label(tool, "service").map(str::to_owned);
     let ids = containers
         .iter()
-        .filter_map(|container| Some((service(container)?, container.id.clone())));
+        .filter_map(|container| Some((service(container)?, container.id().to_owned())));
     let project = Project::new(&read, &ids.collect(), None);
     let is_other = |one: &&Container| {
         let (service, hash) = (service(one), one.compose_label(tool, "config-hash"));

@@ -12,6 +12,7 @@ use crate::{
         Engine, EngineReader,
         objects::{ObjectKind, check_name, name_of},
     },
+    model::Container,
     text::printable,
 };
 
@@ -142,9 +143,8 @@ impl Engine {
             return Ok(());
         };
         // Engines reject this with different statuses.
-        let is_done = |state: &Value| state["Running"] == true && state["Paused"] == paused;
         match self.find(container) {
-            Ok(Some(found)) if is_done(&found["State"]) => Ok(()),
+            Ok(Some(found)) if found.is_running() && found.is_paused() == paused => Ok(()),
             _ => Err(refused),
         }
     }
@@ -240,16 +240,16 @@ impl Engine {
 }
 
 impl EngineReader {
-    /// The inspect JSON of the container with exactly this name; `None` if it does not exist.
-    pub fn container_by_name(&self, name: &str) -> Result<Option<Value>> {
+    /// The container with exactly this name; `None` if it does not exist.
+    pub fn container_by_name(&self, name: &str) -> Result<Option<Container>> {
         let found = self
             .find(name)
             .with_context(|| failed("inspect", ObjectKind::Container, name))?;
         // The engine also accepts the prefix of an ID.
-        Ok(found.filter(|found| name_of(found) == name))
+        Ok(found.filter(|found| found.name() == name))
     }
 
-    fn find(&self, container: &str) -> Result<Option<Value>> {
+    fn find(&self, container: &str) -> Result<Option<Container>> {
         check_name(container)?;
         self.api()?.find(&path_of(ObjectKind::Container, container))
     }

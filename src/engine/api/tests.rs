@@ -26,7 +26,7 @@ enum Reply {
     Hang,
 }
 
-fn json(status: u16, body: impl Into<String>) -> Reply {
+fn response(status: u16, body: impl Into<String>) -> Reply {
     Reply::Respond(status, "", body.into())
 }
 
@@ -137,11 +137,7 @@ fn serve(mut stream: &UnixStream, respond: &dyn Fn(&str) -> Reply, requests: &Mu
 }
 
 fn container(id: &str) -> Container {
-    Container {
-        id: id.to_owned(),
-        names: vec![format!("web-{id}")],
-        ..Container::default()
-    }
+    Container(json!({ "Id": id, "Name": format!("web-{id}") }))
 }
 
 const FILTER: &str = "filters=%7B%22label%22%3A%5B%22com.docker.compose.project%3Dweb%22%5D%7D";
@@ -156,8 +152,8 @@ fn requests_use_the_lower_version() {
         ("2.0", Some("{}"), "1.51"),
     ] {
         let fake = Fake::speaking(newest, move |request| match request {
-            "GET /version" => json(200, oldest.unwrap()),
-            _ => json(200, "[]"),
+            "GET /version" => response(200, oldest.unwrap()),
+            _ => response(200, "[]"),
         });
         fake.engine().list("web").unwrap();
         let mut expected = vec!["GET /_ping".to_owned()];
@@ -171,7 +167,7 @@ fn requests_use_the_lower_version() {
 fn a_failing_engine_still_reports_its_version() {
     let fake = Fake::new(|request| match request {
         "GET /_ping" => Reply::Respond(500, "1.41", "swarm is locked".to_owned()),
-        _ => json(200, "[]"),
+        _ => response(200, "[]"),
     });
     assert_eq!(fake.engine().list("web").unwrap(), []);
 }
@@ -179,7 +175,7 @@ fn a_failing_engine_still_reports_its_version() {
 #[test]
 fn null_and_absent_fields_are_empty() {
     let fake = Fake::speaking("1.41", |_| {
-        json(
+        response(
             200,
             r#"[{"Id":"b","Names":null,"Image":null,"State":null,"Status":null,"Ports":null,"Mounts":null,
                  "Labels":{"com.docker.compose.project":"web"}},
@@ -188,28 +184,53 @@ fn null_and_absent_fields_are_empty() {
                 {"Id":"d","Labels":{"com.docker.compose.project":"web2"}}]"#,
         )
     });
-    let found = fake.engine().list("web").unwrap().into_iter();
+    let found = fake.engine().list("web").unwrap();
+    let ids: Vec<_> = found.iter().map(Container::id).collect();
     // `c` and `d` do not have the label of the project.
-    assert_eq!(found.map(|one| one.id).collect::<Vec<_>>(), ["a", "b"]);
-    let fake = Fake::speaking("1.41", |_| json(200, "null"));
+    assert_eq!(ids, ["a", "b"]);
+    let fake = Fake::speaking("1.41", |_| response(200, "null"));
     assert_eq!(fake.engine().list("web").unwrap(), []);
+}
+
+#[test]
+fn a_listed_container_is_read_like_an_inspected_one() {
+    let container = wire::listed(&json!({
+        "Id": "a", "Names": ["/db-1/alias", "/web-1"], "Image": "web:1", "State": "paused",
+        "Status": "Up 2 seconds (health: starting)",
+        "Ports": [
+            {"PrivatePort": 80, "PublicPort": 8080, "Type": "tcp", "IP": "::"},
+            {"PrivatePort": 80, "PublicPort": 8080, "Type": "tcp"},
+            {"PrivatePort": 443, "Type": "tcp"},
+        ],
+        "Mounts": [{"Type": "volume", "Name": "data", "Destination": "/data"}],
+        "NetworkSettings": {"Networks": {"lan": {"IPAddress": "172.30.0.9"}}},
+    }));
+    let container = container.unwrap();
+    assert_eq!(container.name(), "web-1");
+    assert_eq!(container.state(), "paused");
+    assert_eq!(container.health(), Some("starting"));
+    let ports = container.published_ports().into_iter();
+    let ports: Vec<_> = ports.map(|port| (port.address, port.host_port)).collect();
+    assert_eq!(ports, [("0.0.0.0", 8080), ("::", 8080)]);
+    assert_eq!(container.volumes(), [("data", "/data")]);
+    assert!(container.has_address("lan", "172.30.0.9"));
 }
 
 #[test]
 fn an_image_keeps_the_name_that_the_container_was_created_with() {
     let fake = Fake::speaking("1.41", |request| {
         if request.starts_with("GET /v1.41/containers/json") {
-            return json(
+            return response(
                 200,
                 r#"[{"Id":"a","Image":"sha256:77","Labels":{"com.docker.compose.project":"web"}},
                     {"Id":"b","Image":"web:2","Labels":{"com.docker.compose.project":"web"}}]"#,
             );
         }
         assert_eq!(request, "GET /v1.41/containers/a/json");
-        json(200, r#"{"Config":{"Image":"web:1"}}"#)
+        response(200, r#"{"Config":{"Image":"web:1"}}"#)
     });
-    let found = fake.engine().list("web").unwrap().into_iter();
-    let images: Vec<_> = found.map(|image| image.image).collect();
+    let found = fake.engine().list("web").unwrap();
+    let images: Vec<_> = found.iter().map(Container::image_name).collect();
     assert_eq!(images, ["web:1", "web:2"]);
 }
 
@@ -218,14 +239,14 @@ fn the_removal_by_another_client_is_waited_for() {
     let inspections = Mutex::new(0);
     let fake = Fake::speaking("1.41", move |request| {
         if request.starts_with("DELETE") {
-            return json(409, r#"{"message":"any text"}"#);
+            return response(409, r#"{"message":"any text"}"#);
         }
         *lock(&inspections) += 1;
         match *lock(&inspections) {
             // The engine kills it first.
-            1 => json(200, r#"{"State":{"Status":"running"}}"#),
-            2 => json(200, r#"{"State":{"Status":"removing"}}"#),
-            _ => json(404, "{}"),
+            1 => response(200, r#"{"State":{"Status":"running"}}"#),
+            2 => response(200, r#"{"State":{"Status":"removing"}}"#),
+            _ => response(404, "{}"),
         }
     });
     fake.engine().remove(&[container("a")]).unwrap();

@@ -6,15 +6,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use composefile::services::MountType;
 use tempfile::TempDir;
 
 use super::*;
+use crate::engine::{Choice, ClientConfig, Engine};
 use crate::trace::Trace;
-use crate::{
-    engine::{Choice, ClientConfig, Engine},
-    model::Mount,
-};
 
 /// A container command that runs a shell script, and the log of its runs.
 struct Fake {
@@ -78,11 +74,7 @@ fn id(of: u32) -> String {
 }
 
 fn container(of: u32) -> Container {
-    Container {
-        id: id(of),
-        names: vec![format!("web-{of}")],
-        ..Container::default()
-    }
+    Container(json!({ "Id": id(of), "Name": format!("web-{of}") }))
 }
 
 const LISTING: &str = r#"
@@ -114,45 +106,19 @@ fn a_container_is_read_from_the_output_of_the_command() {
     let fake = Fake::new(LISTING);
     fake.write("ids", "000000000001\n000000000002\n000000000003\n");
     fake.write("inspected", INSPECTED);
-    let port = |address: &str| crate::model::PublishedPort {
-        address: address.to_owned(),
-        host_port: 8080,
-        container_port: 80,
-        protocol: "tcp".to_owned(),
-    };
-    let mount = |kind, name: Option<&str>, source: &str, target: &str| Mount {
-        kind,
-        name: name.map(str::to_owned),
-        source: source.to_owned(),
-        target: target.to_owned(),
-    };
-    let label = ("com.docker.compose.project".to_owned(), "web".to_owned());
-    let cron = Container {
-        id: id(2),
-        names: vec!["cron".to_owned()],
-        image: "cron".to_owned(),
-        state: "exited".to_owned(),
-        status: "exited".to_owned(),
-        labels: BTreeMap::from([label.clone()]),
-        ..Container::default()
-    };
-    let web = Container {
-        id: id(1),
-        names: vec!["web-1".to_owned()],
-        image: "web:1".to_owned(),
-        state: "running".to_owned(),
-        status: "Up 2 hours (healthy)".to_owned(),
-        labels: BTreeMap::from([label, ("a".to_owned(), "b".to_owned())]),
-        ports: vec![port("0.0.0.0"), port("::")],
-        mounts: vec![
-            mount(MountType::Bind, None, "/etc", "/conf"),
-            mount(MountType::Volume, Some("data"), "", "/data"),
-            mount(MountType::Other, None, "", "/tmp"),
-        ],
-        addresses: vec![("lan".to_owned(), "172.30.0.9".to_owned())],
-    };
     // The third container does not have the label of the project.
-    assert_eq!(fake.engine.list("web").unwrap(), [cron, web]);
+    let found = fake.engine.list("web").unwrap();
+    let told = |one: &Container| [one.name(), one.image_name(), one.told_status()].join(", ");
+    assert_eq!(
+        found.iter().map(told).collect::<Vec<_>>(),
+        ["cron, cron, exited", "web-1, web:1, Up 2 hours (healthy)"]
+    );
+    let ports = found[1].published_ports().into_iter();
+    let ports = ports.map(|port| (port.address, port.host_port, port.container_port));
+    assert_eq!(
+        ports.collect::<Vec<_>>(),
+        [("0.0.0.0", 8080, 80), ("::", 8080, 80)]
+    );
     assert_eq!(
         fake.runs(),
         [
@@ -177,7 +143,10 @@ fn only_ids_are_passed_on() {
 fn ids_are_enough_if_inspect_fails() {
     let fake = Fake::new("case \"$1\" in ps) echo c0ffee; echo cafe;; *) exit 1;; esac");
     let found = fake.engine.list("web").unwrap();
-    let found: Vec<_> = found.iter().map(|one| (&*one.id, &*one.image)).collect();
+    let found: Vec<_> = found
+        .iter()
+        .map(|one| (one.id(), one.image_name()))
+        .collect();
     assert_eq!(found, [("c0ffee", ""), ("cafe", "")]);
 }
 
@@ -196,8 +165,9 @@ esac"#,
     let labels = r#""Config":{"Labels":{"com.docker.compose.project":"web"}}"#;
     let inspected = format!(r#"[{{"Id":"{}","Name":"/db",{labels}}}]"#, id(9));
     fake.write("inspected", &inspected);
-    let found = fake.engine.list("web").unwrap().into_iter();
-    assert_eq!(found.map(|one| one.names).collect::<Vec<_>>(), [["db"]]);
+    let found = fake.engine.list("web").unwrap();
+    let names: Vec<_> = found.iter().map(Container::name).collect();
+    assert_eq!(names, ["db"]);
 }
 
 /// `rm` fails with the message in the file `error`. `ps` prints the file `ids`. `inspect` prints no container.

@@ -9,9 +9,9 @@ use super::variables::{instead_of, is_literal, other_variables};
 use crate::{
     compose::Service,
     finding::Finding,
+    model::Container,
     plan::{Facts, Fate, Plan, losses::mounts, losses::replacement},
     rewrite::faithful::{Runs, ServiceRuns},
-    snapshot::Inspected,
     text::sha256,
 };
 
@@ -121,7 +121,7 @@ pub fn runs(facts: &Facts, plan: &Plan) -> (Runs, Vec<Finding>) {
         let mut planned = plan.services.iter();
         let planned = planned.find(|other| other.service == service.name);
         let stays = planned.is_some_and(|plan| plan.fate.is_unchanged());
-        let containers: Vec<Inspected> = facts.of_service(&service.name).collect();
+        let containers: Vec<&Container> = facts.of_service(&service.name).collect();
         let mut found = ServiceRuns {
             containers: containers.len(),
             ..ServiceRuns::default()
@@ -216,7 +216,7 @@ pub fn runs(facts: &Facts, plan: &Plan) -> (Runs, Vec<Finding>) {
 }
 
 /// The anonymous volumes of a container that the text does not name yet, by their path.
-fn unnamed_volumes(container: Inspected, service: &Service) -> BTreeMap<String, String> {
+fn unnamed_volumes(container: &Container, service: &Service) -> BTreeMap<String, String> {
     let named = service.volumes();
     let named = named.map(|(mount, volume)| (clean(&mount.target), volume.name.clone()));
     let named: Vec<(String, String)> = named.collect();
@@ -230,7 +230,7 @@ fn inherited_volumes<'a>(facts: &Facts<'a>, service: &Service) -> BTreeSet<&'a s
     let sources = service.texts("volumes_from");
     let names = sources.iter().filter_map(|from| from.split(':').next());
     let containers = names.flat_map(|from| facts.of_service(from));
-    let volumes = containers.flat_map(Inspected::anonymous_volumes);
+    let volumes = containers.flat_map(Container::anonymous_volumes);
     volumes.map(|(name, _)| name).collect()
 }
 

@@ -10,12 +10,11 @@ pub use needs::images_to_pull;
 use crate::{
     compose::Project,
     finding::{Finding, Kind},
-    model::{Condition, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
+    model::{Condition, Container, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
         Facts, Fate, InPortainer, PathKind, Plan, ServicePlan, edited::differs_from_adoption,
         facts::absolute, fate_of,
     },
-    snapshot::Inspected,
     text::{listed, operands, printable, shell_word},
 };
 
@@ -62,7 +61,7 @@ impl<'f> Blocking<'_, 'f> {
         self.blockers.push(Finding::new(message, hint));
     }
 
-    fn containers(&self) -> impl Iterator<Item = Inspected<'f>> + use<'f> {
+    fn containers(&self) -> impl Iterator<Item = &'f Container> + use<'f> {
         self.facts.before.host.inspected()
     }
 
@@ -219,7 +218,7 @@ impl<'f> Blocking<'_, 'f> {
 
     /// Whether this directory replaced the one in which a container was started: the container is as the last adoption left it,
     /// and Portainer has what this directory says, or got it from here.
-    fn has_moved(&self, container: Inspected) -> bool {
+    fn has_moved(&self, container: &Container) -> bool {
         self.facts.record.is_some_and(|record| {
             let sent_from = record.last_sent.dir.as_deref();
             let is_from_here = record.in_portainer == InPortainer::UpToDate
@@ -381,7 +380,7 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     /// Whether the files certainly have another configuration of a service than its container.
-    fn is_edited(&self, container: Inspected, service: &str) -> bool {
+    fn is_edited(&self, container: &Container, service: &str) -> bool {
         let Facts { projects, tool, .. } = *self.facts;
         projects.on_disk.is_ok() && !projects.is_as_on_disk(container, service, tool)
     }

@@ -5,9 +5,8 @@
 use crate::{
     compose::{Dependency, Project, Service},
     finding::Finding,
-    model::Condition,
+    model::{Condition, Container},
     plan::{Facts, Fate, Plan, service::inspected},
-    snapshot::Inspected,
 };
 
 /// A container that a deployment waits for.
@@ -187,7 +186,7 @@ enum Unmet {
     Failed(i64),
 }
 
-fn look(container: Inspected, condition: Condition) -> Result<Until, Unmet> {
+fn look(container: &Container, condition: Condition) -> Result<Until, Unmet> {
     match condition {
         Condition::Started => Ok(Until::Met),
         Condition::Healthy if !container.is_running() => Err(Unmet::NotRunning),
@@ -228,6 +227,6 @@ fn has_health_check(facts: &Facts, service: &Service) -> Option<bool> {
         .images
         .get(service.image.as_ref()?)?
         .as_ref()?;
-    let test = Inspected(image).text("/Config/Healthcheck/Test/0");
-    Some(!test.is_empty() && !is_none(test))
+    let test = image["Config"]["Healthcheck"]["Test"][0].as_str();
+    Some(test.is_some_and(|test| !test.is_empty() && !is_none(test)))
 }

@@ -42,14 +42,14 @@ pub fn held_by(
     {
         let held = ports.iter().filter_map(|port| holder(others, port));
         found.extend(held.map(|(other, port)| {
-            let (port, protocol) = (port.host_port, &port.protocol);
+            let (port, protocol) = (port.host_port, port.protocol);
             let what = format!("port {port}/{protocol} is used by {}", other.name());
             Finding::new(what, "stop that container, or change the port")
         }));
         let held = service.fixed_addresses().into_iter().filter_map(|fixed| {
             let other = others
                 .iter()
-                .find(|other| other.addresses.contains(&fixed))?;
+                .find(|other| other.has_address(&fixed.0, &fixed.1))?;
             Some((fixed, other.name()))
         });
         found.extend(held.map(|((network, address), other)| {
@@ -57,13 +57,14 @@ pub fn held_by(
             Finding::new(what, "stop that container, or change the address")
         }));
         for &other in others {
-            let Some(name) = other.names.iter().find(|name| has_name(service, name)) else {
+            let name = other.name();
+            if !has_name(service, name) {
                 continue;
-            };
+            }
             let project = other.compose_label(tool, "project");
             let project = project.filter(|project| !project.is_empty());
             let of = project.map_or_else(
-                || format!("another container of image {}", other.image),
+                || format!("another container of image {}", other.image_name()),
                 |project| format!("a container of stack {project}"),
             );
             let what = format!("the container name {name} is used by {of}");
@@ -122,7 +123,7 @@ fn twice(all: &[(&Service, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -> V
 pub fn paused(facts: &Facts) -> Vec<String> {
     let containers = facts.before.host.inspected();
     let paused =
-        containers.filter(|container| container.is_paused() && facts.is_adopted(*container));
+        containers.filter(|container| container.is_paused() && facts.is_adopted(container));
     paused
         .map(|container| container.name().to_owned())
         .collect()
@@ -178,13 +179,14 @@ pub fn used_on_host(
 fn holder<'a>(
     others: &[&'a Container],
     publish: &Publish,
-) -> Option<(&'a Container, &'a PublishedPort)> {
+) -> Option<(&'a Container, PublishedPort<'a>)> {
     let fixed = publish.fixed()?;
     others.iter().find_map(|&other| {
-        let port = other.ports.iter().find(|port| {
+        let mut ports = other.published_ports().into_iter();
+        let port = ports.find(|port| {
             fixed.contains(&port.host_port)
                 && publish.protocol == port.protocol
-                && overlap(publish.address.as_deref(), &port.address)
+                && overlap(publish.address.as_deref(), port.address)
         })?;
         Some((other, port))
     })

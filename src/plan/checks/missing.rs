@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, mem::take};
 use composefile::{
     document::Document,
     interpolate::interpolate,
-    services::{MountType, includes, is_remote_context, services},
+    services::{includes, is_remote_context, services},
 };
 use serde_json::Value;
 
@@ -14,7 +14,6 @@ use crate::{
     finding::{Finding, Kind},
     model::{Container, Pull, compose_label, named},
     plan::{Environment, Facts, NOT_PULLED, PathKind, Sent, checks::permissions},
-    snapshot::Inspected,
     text::listed,
 };
 
@@ -120,7 +119,7 @@ pub fn missing_sources<'p>(
 }
 
 /// Whether a container mounts a path of the host.
-fn mounts(container: Inspected, source: &str) -> bool {
+fn mounts(container: &Container, source: &str) -> bool {
     let mut mounts = container.mounts();
     mounts.any(|mount| mount["Type"] == "bind" && mount["Source"] == source)
 }
@@ -349,15 +348,16 @@ impl FileChecks<'_, '_> {
         let Some(portainer) = self.portainer else {
             return Found::Unknown;
         };
-        let mounts = portainer.mounts.iter().filter_map(|mount| {
-            let target = mount.target.trim_end_matches('/');
+        let mounts = portainer.mounts().filter_map(|mount| {
+            let target = mount["Destination"].as_str()?.trim_end_matches('/');
             let below = path.strip_prefix(target)?;
             (below.is_empty() || below.starts_with('/')).then_some((mount, below))
         });
-        match mounts.max_by_key(|(mount, _)| mount.target.len()) {
+        match mounts.min_by_key(|(_, below)| below.len()) {
             None => Found::No,
-            Some((mount, below)) if mount.kind == MountType::Bind => {
-                self.host_has(&format!("{}{below}", mount.source))
+            Some((mount, below)) if mount["Type"] == "bind" => {
+                let source = mount["Source"].as_str().unwrap_or_default();
+                self.host_has(&format!("{source}{below}"))
             }
             Some(_) => Found::Unknown,
         }

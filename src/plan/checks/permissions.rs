@@ -176,7 +176,7 @@ pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Fin
 /// The container of the Portainer at `port` of this host, if it is among `containers`.
 pub fn portainer(containers: &[Container], port: u16) -> Option<&Container> {
     let is_portainer =
-        |one: &&Container| one.runs_portainer(None).is_some() && one.state == "running";
+        |one: &&Container| one.runs_portainer(None).is_some() && one.status() == "running";
     let mut by_image = containers.iter().filter(is_portainer);
     let only = by_image.next().filter(|_| by_image.next().is_none());
     // A proxy in front of it may publish the port.

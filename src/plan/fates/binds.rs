@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use crate::{
     compose::{ComposeVersion, Dialect, Mount, Place, Project},
+    model::Container,
     plan::{Facts, PortainerCompose, fates::versions::portainer_compose},
     rewrite::faithful::written_services,
-    snapshot::Inspected,
 };
 
 /// The first version that hashes such a bind mount in its way (N28).
@@ -76,7 +76,7 @@ pub fn long_binds(facts: &Facts) -> BTreeSet<String> {
 /// Whether Portainer's Compose keeps every container of a service that has some.
 fn keeps_all(facts: &Facts, project: &Project, service: &str, portainer: PortainerCompose) -> bool {
     let dialects = portainer.dialects();
-    let is_kept = |container: Inspected| {
+    let is_kept = |container: &Container| {
         let hash = facts.label(container, "config-hash");
         let version = facts.label(container, "version");
         let created_by = version.and_then(ComposeVersion::parse).map(Dialect::of);
@@ -88,7 +88,7 @@ fn keeps_all(facts: &Facts, project: &Project, service: &str, portainer: Portain
 }
 
 /// Whether a version with the new hash created a container.
-fn is_newer(facts: &Facts, container: Inspected) -> bool {
+fn is_newer(facts: &Facts, container: &Container) -> bool {
     facts
         .label(container, "version")
         .and_then(ComposeVersion::parse)

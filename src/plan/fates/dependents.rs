@@ -2,13 +2,13 @@
 
 use crate::{
     compose::{Dependency, Project},
+    model::Container,
     plan::{Fate, PortainerCompose, fates::versions::Dependents},
-    snapshot::Inspected,
 };
 
 /// Changes the fates of services that follow those that they need, transitively.
 pub fn follow(
-    found: &mut [(String, Vec<Inspected>, Fate)],
+    found: &mut [(String, Vec<&Container>, Fate)],
     project: &Project,
     portainer: Option<PortainerCompose>,
 ) {
@@ -20,7 +20,7 @@ pub fn follow(
 }
 
 fn next(
-    found: &[(String, Vec<Inspected>, Fate)],
+    found: &[(String, Vec<&Container>, Fate)],
     project: &Project,
     dependents: Dependents,
 ) -> Option<(usize, Fate)> {
@@ -42,7 +42,7 @@ fn next(
 /// The fate of a dependent, because of what happens to the service that it needs.
 fn followed(
     dependency: &Dependency,
-    (name, own, fate): &(String, Vec<Inspected>, Fate),
+    (name, own, fate): &(String, Vec<&Container>, Fate),
     dependents: Dependents,
 ) -> Option<Fate> {
     let is_new = matches!(fate, Fate::Recreated(_))

@@ -9,9 +9,8 @@ use serde_json::Value;
 
 use crate::{
     finding::Finding,
-    model::{compose_label, named, overlap},
+    model::{Container, compose_label, is_unset, named, overlap},
     plan::{Facts, Fate, PortainerCompose},
-    snapshot::{Inspected, is_unset},
     text::listed,
 };
 
@@ -70,7 +69,7 @@ impl Redefined {
     }
 
     /// What happens to a service of this fate because of the networks of its containers.
-    pub fn fate(&self, containers: &[Inspected], fate: Fate) -> Fate {
+    pub fn fate(&self, containers: &[&Container], fate: Fate) -> Fate {
         let running = containers.iter().filter(|container| container.is_running());
         let mut on = running.flat_map(|container| container.networks().map(|(name, _)| name));
         let is_found = |name: &&String| self.found.contains(&("network", (*name).clone()));

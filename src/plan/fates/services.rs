@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 use crate::{
     compose::{Project, Service},
     finding::Finding,
-    model::Deployment,
+    model::{Container, Deployment},
     plan::{
         Facts, Fate, Plan, PortainerCompose, ServicePlan,
         fates::{self, Deciding, dependents, redefined::Redefined, steering::Steering},
         service::{NOT_STARTED, stop_grace},
     },
-    snapshot::Inspected,
     text::{counted, listed, printable, shell_word},
 };
 
 /// A service, or a container with a row of its own; its containers; and their fate.
-type Planning<'a> = (String, Vec<Inspected<'a>>, Fate);
+type Planning<'a> = (String, Vec<&'a Container>, Fate);
 
 /// The fate of every service.
 pub fn services(
@@ -26,7 +25,7 @@ pub fn services(
     redefined: &Redefined,
     steering: &Steering,
 ) -> Vec<ServicePlan> {
-    let mut containers: BTreeMap<&str, Vec<Inspected>> = BTreeMap::new();
+    let mut containers: BTreeMap<&str, Vec<&Container>> = BTreeMap::new();
     let all = facts.before.host.inspected();
     let (one_off, own): (Vec<_>, Vec<_>) =
         all.partition(|container| container.is_one_off(facts.tool));
@@ -47,7 +46,7 @@ pub fn services(
         let fate = if !own.is_empty() {
             let fates = own.iter().map(|&one| deciding.fate(one, service));
             let fate = worst(fates.chain(missing_replicas(service, own.len())));
-            let is_as_on_disk = |one: &Inspected| deciding.is_as_on_disk(*one, service);
+            let is_as_on_disk = |one: &&Container| deciding.is_as_on_disk(one, service);
             match (named(facts, name), fate) {
                 (Some(named), Fate::Recreated(why)) if !own.iter().all(is_as_on_disk) => {
                     Fate::Recreated(format!("{why}, and {named}"))
@@ -85,7 +84,7 @@ pub fn services(
         let sent = project.service(&service);
         let needs = sent.into_iter().flat_map(|sent| sent.depends_on.keys());
         let is_newer =
-            |one: &Inspected| sent.is_some_and(|service| deciding.has_newer_image(*one, service));
+            |one: &&Container| sent.is_some_and(|service| deciding.has_newer_image(one, service));
         ServicePlan {
             tells_image: matches!(fate, Fate::Recreated(_)) && own.iter().all(is_newer),
             asked: sent.map(Service::replicas),

@@ -50,9 +50,7 @@ fn started(by: &str, hash: Option<&str>, portainer: &'static str) -> World {
             ("project.working_dir", "/data/compose/9"),
             ("version", "5.6.1"),
         ] {
-            container
-                .labels
-                .insert(format!("com.docker.compose.{name}"), value.to_owned());
+            container["Config"]["Labels"][format!("com.docker.compose.{name}")] = json!(value);
         }
         world.others.push(container);
     }
@@ -192,7 +190,7 @@ fn b38_a_container_may_lack_a_volume() {
         web["State"]["Status"] = json!(state);
         web["Mounts"] = json!([{"Type": "volume", "Name": mounted, "Destination": "/data"}]);
         let project = tests::read(Sent::new(text, &[])).expect("a project");
-        let lacked = lack(Inspected(&web), &project.services[0]);
+        let lacked = lack(&web, &project.services[0]);
         assert_eq!(lacked.as_deref(), expected, "{mounted} {state}");
     }
 }

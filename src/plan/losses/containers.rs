@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     compose::{Project, Service},
     finding::{Finding, Kind},
-    model::{Grant, is_portainers},
+    model::{Container, Grant, is_portainers},
     plan::{
         Facts, ServicePlan,
         fates::split_surplus,
         losses::{files, if_recreated, replacement},
     },
-    snapshot::{Inspected, Known},
+    snapshot::Known,
     text::{counted, shell_word},
 };
 
@@ -28,7 +28,7 @@ pub fn losses(
         losses: Vec::new(),
         unknown: Vec::new(),
     };
-    let mut containers: Vec<Inspected> = facts.before.host.inspected().collect();
+    let mut containers: Vec<&Container> = facts.before.host.inspected().collect();
     containers.sort_by_key(|container| container.name());
     running.killed(&containers);
     running.containers(&containers, project);
@@ -46,11 +46,11 @@ struct Running<'a, 'f> {
 impl<'a> Running<'a, '_> {
     /// With a Portainer stack, Portainer stops the containers by their stop signal (M04). It does the same with those that
     /// it recreates (B10).
-    fn killed(&mut self, containers: &[Inspected]) {
+    fn killed(&mut self, containers: &[&Container]) {
         let facts = self.facts;
-        let (adopted, own): (Vec<Inspected>, Vec<_>) = containers
+        let (adopted, own): (Vec<&Container>, Vec<_>) = containers
             .iter()
-            .partition(|container| facts.is_adopted(**container));
+            .partition(|container| facts.is_adopted(container));
         let running = own
             .iter()
             .filter(|container| container.is_running())
@@ -71,7 +71,7 @@ impl<'a> Running<'a, '_> {
         }
     }
 
-    fn containers(&mut self, containers: &[Inspected<'a>], project: Option<&Project>) {
+    fn containers(&mut self, containers: &[&'a Container], project: Option<&Project>) {
         let surplus = project.map(|project| self.surplus(containers, project));
         let surplus = surplus.unwrap_or_default();
         for &container in containers {
@@ -84,7 +84,7 @@ impl<'a> Running<'a, '_> {
     /// `service` is what replaces the container, and `why` says why nothing does.
     fn container(
         &mut self,
-        container: Inspected<'a>,
+        container: &'a Container,
         service: Option<&Service>,
         why: Option<String>,
     ) {
@@ -122,7 +122,7 @@ impl<'a> Running<'a, '_> {
     /// beyond the replicas.
     fn successor<'p>(
         &self,
-        container: Inspected,
+        container: &Container,
         project: &'p Project,
         surplus: &BTreeSet<&str>,
     ) -> (Option<&'p Service>, Option<String>) {
@@ -156,8 +156,8 @@ impl<'a> Running<'a, '_> {
     }
 
     /// The containers beyond the replicas of their service: those with the highest numbers.
-    fn surplus(&mut self, containers: &[Inspected<'a>], project: &Project) -> BTreeSet<&'a str> {
-        let mut by_service: BTreeMap<&str, Vec<Inspected<'a>>> = BTreeMap::new();
+    fn surplus(&mut self, containers: &[&'a Container], project: &Project) -> BTreeSet<&'a str> {
+        let mut by_service: BTreeMap<&str, Vec<&'a Container>> = BTreeMap::new();
         for &container in containers {
             if let Some(name) = self.facts.label(container, "service")
                 && !container.is_one_off(self.facts.tool)
@@ -185,7 +185,7 @@ impl<'a> Running<'a, '_> {
         surplus
     }
 
-    fn other_directory(&self, container: Inspected) -> Option<String> {
+    fn other_directory(&self, container: &Container) -> Option<String> {
         // It is a reason not to adopt the stack, or it does not matter.
         if self.facts.is_adoption {
             return None;
@@ -197,7 +197,7 @@ impl<'a> Running<'a, '_> {
         (!is_own).then(|| format!("it was started from another directory: {dir}"))
     }
 
-    fn files(&mut self, container: Inspected, placed: &[String]) -> Option<String> {
+    fn files(&mut self, container: &Container, placed: &[String]) -> Option<String> {
         let facts = self.facts;
         match facts.before.host.changes.get(container.id())? {
             Known::Unknown(reason) => {
@@ -217,7 +217,7 @@ impl<'a> Running<'a, '_> {
     }
 
     /// Those who may use a container, and not its successor (B23).
-    fn uses_lost(&self, container: Inspected) -> Option<(Kind, String)> {
+    fn uses_lost(&self, container: &Container) -> Option<(Kind, String)> {
         let uses = &self.facts.before.remote.uses;
         let stays = self.facts.is_adoption.then_some(&uses.stack);
         let after = uses.wanted.as_ref().or(stays);
@@ -231,7 +231,7 @@ impl<'a> Running<'a, '_> {
     /// Running containers from this directory that belong to another project, unless this one has some, too: two projects of
     /// one directory do not replace each other.
     fn other_projects(&mut self) {
-        let from_here = |container: Inspected| {
+        let from_here = |container: &Container| {
             let dir = self.facts.label(container, "project.working_dir");
             dir.is_some_and(|dir| self.facts.is_same(dir, self.facts.dir))
         };
@@ -255,7 +255,7 @@ impl<'a> Running<'a, '_> {
     }
 
     /// M05, M16, N04.
-    fn anonymous_volumes(&self, container: Inspected) -> Vec<(Kind, String)> {
+    fn anonymous_volumes(&self, container: &Container) -> Vec<(Kind, String)> {
         let is_deleted = container.removes_itself();
         let stays = self.facts.is_replaced_by_portainer(container);
         let lost = container.anonymous_volumes().map(|(volume, target)| {

@@ -7,12 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::{
     finding::{Finding, Kind},
-    model::PORTAINER_FOLDERS,
-    snapshot::Inspected,
+    model::{Container, PORTAINER_FOLDERS},
     text::shell_word,
 };
 
@@ -54,12 +51,12 @@ struct Hit {
 /// The containers of `all` that use one of `touched`, directly or through another one. Those to repair first come first.
 /// `projects` are the names of the project.
 pub fn foreign(
-    touched: &[(Inspected, Touch)],
-    all: &[Value],
+    touched: &[(&Container, Touch)],
+    all: &[Container],
     tool: &str,
     projects: &[String],
 ) -> Vec<Foreign> {
-    let hit = |one: Inspected, touch, distance| Hit {
+    let hit = |one: &Container, touch, distance| Hit {
         name: one.name().to_owned(),
         touch,
         distance,
@@ -68,13 +65,13 @@ pub fn foreign(
         .iter()
         .map(|&(one, touch)| (one.id(), hit(one, touch, 0)));
     let mut hits: BTreeMap<&str, Hit> = first.collect();
-    let mut others: Vec<Inspected> = all.iter().map(Inspected).collect();
+    let mut others: Vec<&Container> = all.iter().collect();
     others.retain(|container| !hits.contains_key(container.id()));
     others.sort_by_key(|container| container.name());
-    let of = |one: Inspected, hits: &BTreeMap<&str, Hit>| harmed(one, hits, tool, projects);
+    let of = |one: &Container, hits: &BTreeMap<&str, Hit>| harmed(one, hits, tool, projects);
     // Each round makes one worse, so this ends.
     for distance in 1.. {
-        let spread: Vec<(Inspected, Touch)> = others
+        let spread: Vec<(&Container, Touch)> = others
             .iter()
             .filter_map(|&one| Some((one, of(one, &hits)?.passes_on()?)))
             .filter(|(one, next)| hits.get(one.id()).is_none_or(|known| known.touch < *next))
@@ -86,16 +83,16 @@ pub fn foreign(
             hits.insert(one.id(), hit(one, touch, distance));
         }
     }
-    let distance = |one: &Inspected| hits.get(one.id()).map_or(0, |hit| hit.distance);
+    let distance = |one: &&Container| hits.get(one.id()).map_or(0, |hit| hit.distance);
     others.sort_by_key(distance);
     others
         .iter()
-        .filter_map(|container| of(*container, &hits))
+        .filter_map(|container| of(container, &hits))
         .collect()
 }
 
 fn harmed(
-    container: Inspected,
+    container: &Container,
     hits: &BTreeMap<&str, Hit>,
     tool: &str,
     projects: &[String],
@@ -173,7 +170,7 @@ fn harmed(
 const SHORT_ID: usize = 12;
 
 /// How to recreate a container. Compose finds its files by the labels.
-fn recreate(container: Inspected, tool: &str, is_own: bool) -> String {
+fn recreate(container: &Container, tool: &str, is_own: bool) -> String {
     let name = shell_word(container.name());
     let label = |name: &str| container.compose_label(tool, name);
     let by_compose = !is_own && !container.is_one_off(tool);

@@ -3,7 +3,7 @@
 use composefile::schema::SERVICE;
 use serde_json::Value;
 
-use crate::{compose::Service, snapshot::Inspected};
+use crate::{compose::Service, model::Container};
 
 /// A limit: its name, its field of `HostConfig`, and its key in the text.
 struct Limit(&'static str, &'static str, &'static str);
@@ -46,7 +46,7 @@ const DEPLOYED: [(&str, &str); 4] = [
 
 /// The names of the settings that a container has and its successor will not have. `is_private`: whether the engine's default
 /// IPC mode is known to be `private`.
-pub fn changed(container: Inspected, service: &Service, is_private: bool) -> Vec<&'static str> {
+pub fn changed(container: &Container, service: &Service, is_private: bool) -> Vec<&'static str> {
     let limits = LIMITS
         .iter()
         .filter(|limit| limit.is_lost(container, service));
@@ -122,7 +122,7 @@ pub fn compose_key(field: &str) -> Option<String> {
 
 impl Limit {
     /// Whether a container has a limit that the text does not give it.
-    fn is_lost(&self, container: Inspected, service: &Service) -> bool {
+    fn is_lost(&self, container: &Container, service: &Service) -> bool {
         let has = match container.at(&format!("/HostConfig/{}", self.1)) {
             Some(Value::Number(number)) if !matches!(number.as_i64(), Some(0 | -1)) => {
                 number.to_string()
@@ -150,7 +150,7 @@ impl Limit {
     }
 
     /// The engine itself sets the swap limit to twice the memory limit.
-    fn is_default(&self, container: Inspected, has: &str) -> bool {
+    fn is_default(&self, container: &Container, has: &str) -> bool {
         let memory = container.at("/HostConfig/Memory").and_then(Value::as_u64);
         self.1 == "MemorySwap"
             && memory.is_some_and(|memory| (2 * u128::from(memory)).to_string() == has)
@@ -158,7 +158,7 @@ impl Limit {
 }
 
 /// The restart policy of a container: `no`, `always`, `unless-stopped`, `on-failure` or `on-failure:3`.
-fn restarts(container: Inspected) -> String {
+fn restarts(container: &Container) -> String {
     let name = container.text("/HostConfig/RestartPolicy/Name");
     let most = container.at("/HostConfig/RestartPolicy/MaximumRetryCount");
     match (name, most.and_then(Value::as_u64)) {

@@ -6,7 +6,6 @@ use crate::{
     finding::{Finding, Kind},
     model::{Changes, Container},
     plan::{Facts, Fate, ServicePlan, fate_of, losses::if_recreated},
-    snapshot::Inspected,
     text::{first_of, listed},
 };
 
@@ -69,10 +68,10 @@ fn stays(services: &[ServicePlan], name: &str) -> bool {
 }
 
 /// The containers that could be looked at, by name.
-fn looked_at<'f>(facts: &'f Facts) -> Vec<(Inspected<'f>, &'f Changes)> {
-    let mut containers: Vec<Inspected> = facts.before.host.inspected().collect();
+fn looked_at<'f>(facts: &'f Facts) -> Vec<(&'f Container, &'f Changes)> {
+    let mut containers: Vec<&Container> = facts.before.host.inspected().collect();
     containers.sort_by_key(|container| container.name());
-    let changes = |one: &Inspected| facts.before.host.changes.get(one.id())?.known();
+    let changes = |one: &&Container| facts.before.host.changes.get(one.id())?.known();
     let known = containers.into_iter();
     known
         .filter_map(|container| Some((container, changes(&container)?)))

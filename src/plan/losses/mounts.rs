@@ -15,8 +15,8 @@ use serde_json::Value;
 use crate::{
     compose::{Content, Place, Project, Service},
     finding::Kind,
+    model::{Container, is_id},
     plan::{Facts, InPortainer, losses::text::INSIDE},
-    snapshot::{Inspected, is_id},
 };
 
 /// What a container has at one target.
@@ -63,7 +63,7 @@ struct Mounts {
 /// The losses of mounts, and what is unknown of them. Anonymous volumes are left out: they are always lost.
 pub fn losses(
     facts: &Facts,
-    container: Inspected,
+    container: &Container,
     service: &Service,
 ) -> (Vec<(Kind, String)>, Vec<String>) {
     let after = sent(facts, service);
@@ -216,7 +216,7 @@ fn is_in_clone(facts: &Facts, now: &Mount, places: &[&str]) -> bool {
 }
 
 /// The mounts of a container by target, each with its places on the host. Anonymous volumes are left out.
-fn running(container: Inspected<'_>) -> BTreeMap<String, (Mount, Vec<&str>)> {
+fn running(container: &Container) -> BTreeMap<String, (Mount, Vec<&str>)> {
     let mut found = BTreeMap::new();
     for (target, _) in container.fields("/HostConfig/Tmpfs") {
         let mount = Mount {
@@ -252,7 +252,7 @@ fn running(container: Inspected<'_>) -> BTreeMap<String, (Mount, Vec<&str>)> {
 }
 
 /// The host paths that the creator of a container named for a target. The engine may have resolved them since.
-fn asked_for<'c>(container: Inspected<'c>, target: &str) -> Vec<&'c str> {
+fn asked_for<'c>(container: &'c Container, target: &str) -> Vec<&'c str> {
     let short = container.items("/HostConfig/Binds").filter_map(|bind| {
         let spec = MountSpec::parse(bind.as_str()?)?;
         (clean(spec.target) == target).then_some(spec.source?)

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     compose::{Endpoint, Project, Service},
     finding::Kind,
-    snapshot::Inspected,
+    model::Container,
 };
 
 /// The addresses that a user may choose: the key of a Compose file, the one of `IPAMConfig`, and where the engine shows the
@@ -27,13 +27,13 @@ const SETTINGS: [(&str, [&str; 2]); 3] = [
 
 /// Whether a container of the project has the networks, aliases and addresses that the text gives its service. `None` if there is
 /// no such service.
-pub fn is_connected_as_sent(project: &Project, container: Inspected, tool: &str) -> Option<bool> {
+pub fn is_connected_as_sent(project: &Project, container: &Container, tool: &str) -> Option<bool> {
     let service = project.service(container.compose_label(tool, "service")?)?;
     Some(differences(container, service, tool).is_empty())
 }
 
 /// What a container loses, and what changes, if it gets the networks that the text gives its service.
-pub fn differences(container: Inspected, service: &Service, tool: &str) -> Vec<(Kind, String)> {
+pub fn differences(container: &Container, service: &Service, tool: &str) -> Vec<(Kind, String)> {
     let asked = &service.networks;
     let mut found = Vec::new();
     for (network, now) in container.networks() {
@@ -66,7 +66,7 @@ pub fn differences(container: Inspected, service: &Service, tool: &str) -> Vec<(
 type Difference = (Kind, &'static str, String);
 
 fn aliases(
-    container: Inspected,
+    container: &Container,
     now: &Value,
     service: &Service,
     after: &Endpoint,
@@ -126,7 +126,7 @@ fn addresses(now: &Value, after: &Endpoint) -> Vec<Difference> {
 
 /// The settings that the text does not give.
 fn settings(now: &Value, service: &Service, after: &Endpoint) -> Vec<Difference> {
-    let set = Inspected::endpoint_settings(now);
+    let set = Container::endpoint_settings(now);
     let is_given = |key: &&str| after.options.contains_key(*key) || service.get(key).is_some();
     let lost = SETTINGS
         .iter()
@@ -139,7 +139,7 @@ fn settings(now: &Value, service: &Service, after: &Endpoint) -> Vec<Difference>
 
 /// The name of its successor, if it is known. It does not keep a name that it was given by hand, by an old version of
 /// Compose, or by a `container_name` that changed.
-pub fn name_after(container: Inspected, service: &Service, tool: &str) -> Option<String> {
+pub fn name_after(container: &Container, service: &Service, tool: &str) -> Option<String> {
     service.text(&["container_name"]).or_else(|| {
         let number = container.compose_label(tool, "container-number")?;
         Some(service.name_of_containers() + number)
@@ -161,7 +161,7 @@ mod tests {
         let mut web = container("web-web-1", "web");
         web["NetworkSettings"]["Networks"] = networks;
         let project = read(Sent::new(text, &[])).expect("a project");
-        let web = Inspected(&web);
+        let web = &web;
         let found = differences(web, &project.services[0], "docker").into_iter();
         let found: Vec<String> = found.map(|(_, what)| what).collect();
         let is_as_sent = is_connected_as_sent(&project, web, "docker");

@@ -4,7 +4,7 @@ use std::{net::IpAddr, ops::RangeInclusive};
 
 use serde_json::Value;
 
-use crate::{compose::Service, finding::Kind, plan::Facts, snapshot::Inspected};
+use crate::{compose::Service, finding::Kind, model::Container, plan::Facts};
 
 /// Stands for a port that the engine chooses.
 const CHOSEN: RangeInclusive<u16> = 0..=0;
@@ -112,7 +112,7 @@ fn range(text: &str) -> Option<RangeInclusive<u16>> {
 }
 
 /// The ports that a container publishes and its successor will not.
-pub fn lost(facts: &Facts, container: Inspected, service: &Service) -> Option<(Kind, String)> {
+pub fn lost(facts: &Facts, container: &Container, service: &Service) -> Option<(Kind, String)> {
     if facts.is_changed_by_text(&service.name, |service| service.get("ports")) {
         return None;
     }
@@ -134,7 +134,7 @@ pub fn lost(facts: &Facts, container: Inspected, service: &Service) -> Option<(K
 }
 
 /// The ports that a container was created to publish.
-fn bindings(container: Inspected) -> Vec<Publish> {
+fn bindings(container: &Container) -> Vec<Publish> {
     let bindings = container.port_bindings();
     let known = bindings.filter_map(|(target, protocol, address, port)| {
         Publish::read(address, port, target, protocol)

@@ -13,9 +13,8 @@ use composefile::{
 use crate::{
     compose::Project,
     finding::{Finding, Kind},
-    model::{Deployment, Grant, Record, values},
+    model::{Deployment, Grant, Record, is_id, values},
     plan::{Facts, InPortainer, Parsed, RecordFacts, Sent},
-    snapshot::is_id,
 };
 
 /// The sections of a Compose file whose members are named.

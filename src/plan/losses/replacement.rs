@@ -5,19 +5,18 @@ use std::collections::BTreeMap;
 use crate::{
     compose::{Service, dialect::Fields},
     finding::Kind,
-    model::tagged,
+    model::{Container, is_id, tagged},
     plan::{
         Facts, fates,
         losses::{limits, mounts, networks, ports},
     },
-    snapshot::{Inspected, is_id},
 };
 
 /// Compares a container with its service: the losses, and what is unknown of them. Losses that a container has only if it is
 /// recreated begin with `if_recreated`.
 pub fn losses(
     facts: &Facts,
-    container: Inspected,
+    container: &Container,
     service: &Service,
     if_recreated: &str,
 ) -> (Vec<(Kind, String)>, Vec<String>) {
@@ -62,7 +61,7 @@ pub fn losses(
 /// or in the text that Portainer deployed, and the others.
 fn limits(
     facts: &Facts,
-    container: Inspected,
+    container: &Container,
     service: &Service,
     is_edited: bool,
 ) -> (Vec<&'static str>, Vec<&'static str>) {
@@ -84,7 +83,7 @@ fn limits(
 }
 
 /// N08, M05.
-fn will_start(facts: &Facts, container: Inspected) -> Option<(Kind, String)> {
+fn will_start(facts: &Facts, container: &Container) -> Option<(Kind, String)> {
     let message = match container.state() {
         "running" => return None,
         "paused" if facts.is_replaced_by_portainer(container) => {
@@ -97,7 +96,7 @@ fn will_start(facts: &Facts, container: Inspected) -> Option<(Kind, String)> {
 }
 
 /// The name of its image now refers to another image or to none, or the text names another image.
-fn other_image(facts: &Facts, container: Inspected, service: &Service) -> Option<(Kind, String)> {
+fn other_image(facts: &Facts, container: &Container, service: &Service) -> Option<(Kind, String)> {
     let after = service.image.as_ref()?;
     let id = |name: &str| facts.before.host.images.get(name)?.as_ref()?["Id"].as_str();
     let now = container.image_name();
@@ -130,7 +129,7 @@ fn full_name(name: &str) -> String {
     tagged(short)
 }
 
-fn variables(facts: &Facts, container: Inspected, service: &Service) -> Vec<(Kind, String)> {
+fn variables(facts: &Facts, container: &Container, service: &Service) -> Vec<(Kind, String)> {
     let old_image = image_env(facts, container.image_id());
     let found = service
         .image
@@ -169,7 +168,7 @@ fn variables(facts: &Facts, container: Inspected, service: &Service) -> Vec<(Kin
 /// The variables of a container that neither the text nor its image gives it, with their values. `None` if they are unknown.
 pub fn foreign_variables<'c>(
     facts: &Facts,
-    container: Inspected<'c>,
+    container: &'c Container,
     service: &Service,
 ) -> Option<Vec<(&'c str, &'c str)>> {
     let image = image_env(facts, container.image_id())?;
@@ -184,7 +183,7 @@ pub fn foreign_variables<'c>(
 /// it (N34). `None` if they are unknown.
 pub fn unhashed_variables<'c>(
     facts: &Facts,
-    container: Inspected<'c>,
+    container: &'c Container,
     hashed: &Fields,
 ) -> Option<Vec<(&'c str, &'c str)>> {
     let image = image_env(facts, container.image_id())?;
@@ -201,7 +200,9 @@ pub fn unhashed_variables<'c>(
 /// The variables of an image; `None` if those of a container cannot be distinguished from them.
 pub fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
     let image = facts.before.host.images.get(image)?.as_ref()?;
-    Some(Inspected(image).env().collect())
+    let env = image["Config"]["Env"].as_array().into_iter().flatten();
+    let pairs = env.filter_map(|item| item.as_str()?.split_once('='));
+    Some(pairs.collect())
 }
 
 #[cfg(test)]

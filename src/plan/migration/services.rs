@@ -4,7 +4,6 @@ use crate::{
     compose::Project,
     model::Container,
     plan::{Facts, Fate, ServicePlan, service::NOT_STARTED},
-    snapshot::Inspected,
 };
 
 /// The services with containers, then those that get some. `project` is `None` if it is unknown what is sent.
@@ -17,7 +16,7 @@ pub fn services(facts: &Facts, project: Option<&Project>) -> Vec<ServicePlan> {
             continue;
         };
         let fate = fate(facts, project, container, service);
-        let is_running = container.state == "running";
+        let is_running = container.status() == "running";
         let stop_grace = is_running.then(|| stop_grace(facts, container, &fate));
         let mut known = services.iter_mut();
         if let Some(one) = known.find(|other| other.service == service && other.fate == fate) {
@@ -70,7 +69,7 @@ fn stop_grace(facts: &Facts, container: &Container, fate: &Fate) -> u32 {
     }
     let mut objects = facts.before.host.inspected();
     let own = objects.find(|other| other.name() == container.name());
-    own.and_then(Inspected::stop_grace).unwrap_or(10)
+    own.and_then(Container::stop_grace).unwrap_or(10)
 }
 
 /// The active services without a container; none if the containers cannot be read.

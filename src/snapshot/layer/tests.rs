@@ -41,7 +41,8 @@ fn read(
     archives: &[(&str, Vec<u8>)],
 ) -> (Layer, Vec<String>) {
     let asked = RefCell::new(Vec::new());
-    let layer = Layer::read(Inspected(container), &changes(paths), |path, most| {
+    let container = Container(container.clone());
+    let layer = Layer::read(&container, &changes(paths), |path, most| {
         asked.borrow_mut().push(path.to_owned());
         let found = archives.iter().find(|(of, _)| *of == path);
         let (_, bytes) = found.ok_or_else(|| anyhow::anyhow!("no {path}"))?;

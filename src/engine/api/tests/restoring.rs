@@ -24,7 +24,7 @@ fn an_operation_without_effect_is_not_an_error() {
         (404, "{}", stop_in_time, "POST a/stop?t=3"),
         (404, "{}", remove, "DELETE a?force=1"),
     ] {
-        let fake = Fake::speaking("1.41", move |_| json(status, body));
+        let fake = Fake::speaking("1.41", move |_| response(status, body));
         act(&fake.engine()).unwrap();
         let request = request.replace(' ', " /v1.41/containers/");
         assert_eq!(fake.requests()[1..], [request]);
@@ -34,10 +34,14 @@ fn an_operation_without_effect_is_not_an_error() {
 #[test]
 fn pausing_a_paused_container_is_not_an_error() {
     let fake = Fake::speaking("1.41", |request| match request {
-        "GET /v1.41/containers/a/json" => json(200, r#"{"State":{"Running":true,"Paused":true}}"#),
-        "GET /v1.41/containers/b/json" => json(200, r#"{"State":{"Running":true,"Paused":false}}"#),
-        "GET /v1.41/containers/c/json" => json(200, r#"{"State":{"Running":false}}"#),
-        _ => json(500, r#"{"message":"driver failed"}"#),
+        "GET /v1.41/containers/a/json" => {
+            response(200, r#"{"State":{"Running":true,"Paused":true}}"#)
+        }
+        "GET /v1.41/containers/b/json" => {
+            response(200, r#"{"State":{"Running":true,"Paused":false}}"#)
+        }
+        "GET /v1.41/containers/c/json" => response(200, r#"{"State":{"Running":false}}"#),
+        _ => response(500, r#"{"message":"driver failed"}"#),
     });
     let engine = fake.engine();
     engine.pause("a").unwrap();

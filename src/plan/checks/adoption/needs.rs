@@ -16,7 +16,6 @@ use crate::{
         fate_of,
         fates::redefined::DOWN,
     },
-    snapshot::Inspected,
     text::{counted, operands, shell_word},
 };
 
@@ -72,7 +71,7 @@ impl Blocking<'_, '_> {
     /// Fixed addresses that Portainer could not give the new container: a network of the running containers does not have them, or
     /// a container of another service has them and keeps them (B38).
     pub fn addresses(&mut self, project: &Project) {
-        let containers: Vec<Inspected> = self.containers().collect();
+        let containers: Vec<&Container> = self.containers().collect();
         for service in &project.services {
             let name = service.name.as_str();
             for (network, address) in service.fixed_addresses() {
@@ -90,8 +89,8 @@ impl Blocking<'_, '_> {
                     self.blockers.push(blocker);
                 }
                 let holder = containers.iter().find(|container| {
-                    self.facts.label(**container, "service") != Some(name)
-                        && self.keeps(**container)
+                    self.facts.label(container, "service") != Some(name)
+                        && self.keeps(container)
                         && container.has_address(&network, &address)
                 });
                 if let Some(holder) = holder.filter(|_| is_asked(self.plan, name)) {
@@ -107,7 +106,7 @@ impl Blocking<'_, '_> {
     }
 
     /// Whether a container of an active service may still have its addresses when the others are started.
-    fn keeps(&self, container: Inspected) -> bool {
+    fn keeps(&self, container: &Container) -> bool {
         let fate = fate_of(&self.plan.services, container.name());
         fate.is_some_and(|fate| {
             !matches!(
@@ -128,10 +127,10 @@ impl Blocking<'_, '_> {
                 let service = self.facts.label(one, "service").unwrap_or_default();
                 project.service(service).is_none() || one.is_one_off(self.facts.tool)
             })
-            .map(Inspected::id)
+            .map(Container::id)
             .collect();
         let own = self.facts.before.host.listed().iter();
-        let own = own.filter(|container| staying.iter().any(|id| id.starts_with(&container.id)));
+        let own = own.filter(|container| staying.iter().any(|id| id.starts_with(container.id())));
         let others: Vec<&Container> = self
             .facts
             .before
@@ -177,8 +176,7 @@ impl Blocking<'_, '_> {
             else {
                 continue;
             };
-            let is_named = |one: &Container| one.names.iter().any(|name| name == id);
-            let is_it = |one: &&Container| one.id.starts_with(id) || is_named(one);
+            let is_it = |one: &&Container| one.id().starts_with(id) || one.name() == id;
             let mut found = others.iter().filter(is_it).peekable();
             let (why, verb) = if found.peek().is_none() {
                 ("does not exist", "create")

@@ -308,19 +308,18 @@ fn b01_directories_and_projects() {
     world.set(0, label, json!("/srv/web"));
     let mut beside = other("prod-web-1", "x", &[]);
     for (name, value) in [("project", "prod"), ("project.working_dir", "/s/web/")] {
-        let label = format!("com.docker.compose.{name}");
-        beside.labels.insert(label, value.to_owned());
+        beside["Config"]["Labels"][format!("com.docker.compose.{name}")] = json!(value);
     }
     let mut stopped = beside.clone();
-    stopped.state = "exited".to_owned();
+    stopped["State"] = json!({"Status": "exited"});
     world.others = vec![beside, stopped];
     world.loses([
         "web-web-1: it was started from another directory: /srv/web",
         "project prod was started from this directory and will keep running next to the new containers: prod-web-1",
     ]);
     // A symbolic link to the stack's directory.
-    let of_other = label.trim_start_matches("/Config/Labels/").to_owned();
-    world.others[0].labels.insert(of_other, "/link".to_owned());
+    let of_other = label.trim_start_matches("/Config/Labels/");
+    world.others[0]["Config"]["Labels"][of_other] = json!("/link");
     assert_eq!(world.losses().len(), 2);
     // Both projects are from there.
     world.set(0, label, json!("/link"));

@@ -4,25 +4,20 @@ use super::*;
 
 const OLD: &str = "aaaaaaaaaaaaaaaaaaaaaaaa";
 
-fn container(name: &str, host: &Value) -> Value {
-    json!({
+fn container(name: &str, host: &Value) -> Container {
+    Container(json!({
         "Id": format!("{name}-0123456789abcdef"),
         "Name": format!("/{name}"),
         "State": { "Running": true },
         "Config": { "Labels": {} },
         "HostConfig": host,
-    })
+    }))
 }
 
 /// The texts about containers that use `web-a-1`, whose ID is [`OLD`].
-fn texts(touch: Touch, others: &[Value]) -> Vec<String> {
-    let used = json!({ "Id": OLD, "Name": "/web-a-1" });
-    let found = foreign(
-        &[(Inspected(&used), touch)],
-        others,
-        "docker",
-        &["web".to_owned()],
-    );
+fn texts(touch: Touch, others: &[Container]) -> Vec<String> {
+    let used = Container(json!({ "Id": OLD, "Name": "/web-a-1" }));
+    let found = foreign(&[(&used, touch)], others, "docker", &["web".to_owned()]);
     found.iter().map(|one| one.loss.to_string()).collect()
 }
 

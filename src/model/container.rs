@@ -1,4 +1,4 @@
-//! A container as the engine inspects it, and as a snapshot keeps it.
+//! A container as the engine lists or inspects it, and as a snapshot keeps it.
 //!
 //! Invariant: pure; reads inspect JSON.
 #![deny(clippy::disallowed_methods)]
@@ -10,9 +10,11 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::model::compose_label;
+use super::{PublishedPort, compose_label, is_portainer_image};
+use crate::text::printable;
 
 /// Where the engine mounts its init program.
 const INIT: &str = "/sbin/docker-init";
@@ -39,156 +41,214 @@ const ASSIGNED: [&str; 11] = [
     "NetworkID",
 ];
 
-/// The inspect object of a container.
-#[derive(Clone, Copy)]
-pub struct Inspected<'a>(pub &'a Value);
+/// A container: its inspect object. Of one that was only listed, it has what a list shows: the ID, the name, the names of image
+/// and labels, the state, the published ports, the mounts and the addresses.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container(pub Value);
 
-impl<'a> Inspected<'a> {
+impl Container {
     /// The value at a JSON pointer; `null` counts as missing.
-    pub fn at(self, pointer: &str) -> Option<&'a Value> {
+    pub fn at(&self, pointer: &str) -> Option<&Value> {
         self.0.pointer(pointer).filter(|value| !value.is_null())
     }
 
     /// The value at a JSON pointer, if it is not empty: engines write `null`, `[]` or nothing for the same thing.
-    pub fn present(self, pointer: &str) -> Option<&'a Value> {
+    pub fn present(&self, pointer: &str) -> Option<&Value> {
         self.0.pointer(pointer).filter(|value| !is_empty(value))
     }
 
     /// The text at a JSON pointer, or an empty one.
-    pub fn text(self, pointer: &str) -> &'a str {
+    pub fn text(&self, pointer: &str) -> &str {
         self.at(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The items of the list at a JSON pointer; none if it is missing.
-    pub fn items(self, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    pub fn items(&self, pointer: &str) -> impl Iterator<Item = &Value> + use<'_> {
         let list = self.at(pointer).and_then(Value::as_array);
         list.into_iter().flatten()
     }
 
     /// The variables that have a value, of a container or an image.
-    pub fn env(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn env(&self) -> impl Iterator<Item = (&str, &str)> {
         let items = self.items("/Config/Env");
         items.filter_map(|item| item.as_str()?.split_once('='))
     }
 
     /// The fields of the object at a JSON pointer; none if it is missing.
-    pub fn fields(self, pointer: &str) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
+    pub fn fields(&self, pointer: &str) -> impl Iterator<Item = (&String, &Value)> + use<'_> {
         let object = self.at(pointer).and_then(Value::as_object);
         object.into_iter().flatten()
     }
 
     /// Whether the value at a JSON pointer is `true`.
-    fn is_true(self, pointer: &str) -> bool {
+    fn is_true(&self, pointer: &str) -> bool {
         self.at(pointer) == Some(&Value::Bool(true))
     }
 
     /// The full ID.
-    pub fn id(self) -> &'a str {
+    pub fn id(&self) -> &str {
         self.text("/Id")
     }
 
-    /// The name, without the leading slash.
-    pub fn name(self) -> &'a str {
-        self.text("/Name").trim_start_matches('/')
+    /// The name, without the leading slash; the ID if nothing else is known.
+    pub fn name(&self) -> &str {
+        match self.text("/Name").trim_start_matches('/') {
+            "" => self.id(),
+            name => name,
+        }
     }
 
     /// The ID of the image: `sha256:…`.
-    pub fn image_id(self) -> &'a str {
+    pub fn image_id(&self) -> &str {
         self.text("/Image")
     }
 
     /// The image as it was named when the container was created.
-    pub fn image_name(self) -> &'a str {
+    pub fn image_name(&self) -> &str {
         self.text("/Config/Image")
     }
 
     /// The value of a label.
-    pub fn label(self, name: &str) -> Option<&'a str> {
+    pub fn label(&self, name: &str) -> Option<&str> {
         self.at("/Config/Labels")?.get(name)?.as_str()
     }
 
     /// The value of a label of the tool's Compose.
-    pub fn compose_label(self, tool: &str, name: &str) -> Option<&'a str> {
+    pub fn compose_label(&self, tool: &str, name: &str) -> Option<&str> {
         self.label(&compose_label(tool, name))
     }
 
     /// The Compose files from which it was started, as the label names them.
-    pub fn config_files(self, tool: &str) -> impl Iterator<Item = &'a str> {
+    pub fn config_files(&self, tool: &str) -> impl Iterator<Item = &str> {
         let files = self.compose_label(tool, "project.config_files");
         let files = files.unwrap_or_default().split(',');
         files.filter(|file| !file.is_empty())
     }
 
     /// Its number within its service.
-    pub fn container_number(self, tool: &str) -> Option<u64> {
+    pub fn container_number(&self, tool: &str) -> Option<u64> {
         self.compose_label(tool, "container-number")?.parse().ok()
     }
 
     /// Whether it was created by `docker compose run`.
-    pub fn is_one_off(self, tool: &str) -> bool {
+    pub fn is_one_off(&self, tool: &str) -> bool {
         let label = self.compose_label(tool, "oneoff");
         label.is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
+    /// `created`, `running`, `paused`, `restarting`, `exited`, `removing` or `dead`.
+    pub fn status(&self) -> &str {
+        self.text("/State/Status")
+    }
+
+    /// The state as a list of the engine words it: `Up 2 hours`, `Exited (0) 3 days ago`. The state if it was not listed.
+    pub fn told_status(&self) -> &str {
+        match self.text("/Status") {
+            "" => self.status(),
+            told => told,
+        }
+    }
+
+    /// Why it is Portainer's own container (B04): its image, or because it publishes Portainer's port. `port` is
+    /// `None` if Portainer is not on this host.
+    pub fn runs_portainer(&self, port: Option<u16>) -> Option<String> {
+        if is_portainer_image(self.image_name()) {
+            return Some(format!("runs {}", printable(self.image_name())));
+        }
+        let port = port.filter(|port| self.publishes(*port))?;
+        Some(format!("publishes Portainer's port {port}"))
+    }
+
+    /// Whether it publishes a TCP port on this port of the host.
+    pub fn publishes(&self, port: u16) -> bool {
+        let mut published = self.published_ports().into_iter();
+        published.any(|published| published.host_port == port && published.protocol == "tcp")
+    }
+
+    /// The ports that it publishes on this host now, without those that are only exposed, in their order.
+    pub fn published_ports(&self) -> Vec<PublishedPort<'_>> {
+        let ports = self.fields("/NetworkSettings/Ports");
+        let published = ports.flat_map(|(inside, bindings)| {
+            let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
+            let bindings = bindings.as_array().into_iter().flatten();
+            bindings.filter_map(move |binding| {
+                let address = binding["HostIp"].as_str().unwrap_or_default();
+                Some(PublishedPort {
+                    container_port: port.parse().ok()?,
+                    protocol,
+                    host_port: binding["HostPort"].as_str()?.parse().ok()?,
+                    address: if address.is_empty() {
+                        "0.0.0.0"
+                    } else {
+                        address
+                    },
+                })
+            })
+        });
+        let mut published: Vec<_> = published.collect();
+        published.sort();
+        published
+    }
+
     /// Whether it is running or paused.
-    pub fn is_running(self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.is_true("/State/Running") || self.is_restarting()
     }
 
     /// Whether it has exited, and the engine will start it again after a pause.
-    pub fn is_restarting(self) -> bool {
+    pub fn is_restarting(&self) -> bool {
         self.is_true("/State/Restarting")
     }
 
     /// How often the engine restarted it by its restart policy since it was started.
-    pub fn restarts(self) -> u64 {
+    pub fn restarts(&self) -> u64 {
         let count = self.at("/RestartCount").and_then(Value::as_u64);
         count.unwrap_or_default()
     }
 
     /// Whether it ran in a restart loop when it was inspected, at this time (B28).
-    pub fn is_in_loop(self, at: DateTime<Utc>) -> bool {
+    pub fn is_in_loop(&self, at: DateTime<Utc>) -> bool {
         self.restarted_within(SETTLED, at)
     }
 
     /// Whether it is in a restart loop `now`. For the engine, a loop ends when the container has run for ten seconds.
-    pub fn loops(self, now: DateTime<Utc>) -> bool {
+    pub fn loops(&self, now: DateTime<Utc>) -> bool {
         self.restarted_within(TimeDelta::seconds(10), now)
     }
 
-    fn restarted_within(self, time: TimeDelta, at: DateTime<Utc>) -> bool {
+    fn restarted_within(&self, time: TimeDelta, at: DateTime<Utc>) -> bool {
         let started = DateTime::parse_from_rfc3339(self.text("/State/StartedAt"));
         let has_settled = started.is_ok_and(|started| at.signed_duration_since(started) > time);
         self.is_restarting() || (self.is_running() && self.restarts() > 0 && !has_settled)
     }
 
     /// Whether a restart loop of it ended: the engine restarts it as often as its policy says.
-    pub fn gave_up(self) -> bool {
+    pub fn gave_up(&self) -> bool {
         self.exit_code().is_some() && self.text("/HostConfig/RestartPolicy/Name") == "on-failure"
     }
 
-    pub fn is_paused(self) -> bool {
+    pub fn is_paused(&self) -> bool {
         self.is_true("/State/Paused")
     }
 
     /// Whether it is being removed, or its removal failed.
-    pub fn is_being_removed(self) -> bool {
-        matches!(self.text("/State/Status"), "removing" | "dead")
+    pub fn is_being_removed(&self) -> bool {
+        matches!(self.status(), "removing" | "dead")
     }
 
     /// Whether the engine removes it with its anonymous volumes when it exits (`--rm`).
-    pub fn removes_itself(self) -> bool {
+    pub fn removes_itself(&self) -> bool {
         self.is_true("/HostConfig/AutoRemove")
     }
 
     /// The stop timeout in seconds, if it has one.
-    pub fn stop_grace(self) -> Option<u32> {
+    pub fn stop_grace(&self) -> Option<u32> {
         let grace = self.at("/Config/StopTimeout").and_then(Value::as_u64);
         grace.and_then(|grace| grace.try_into().ok())
     }
 
     /// Its fixed addresses, IPv4 and IPv6, with the name of the network of each.
-    pub fn fixed_addresses(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn fixed_addresses(&self) -> impl Iterator<Item = (&str, &str)> {
         self.networks().flat_map(|(name, endpoint)| {
             let keys = ["IPv4Address", "IPv6Address"].into_iter();
             let given = keys.filter_map(|key| endpoint["IPAMConfig"][key].as_str());
@@ -198,7 +258,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// Its addresses in a network, with the length of the subnet: `172.18.0.2/16`. None if it does not run.
-    pub fn subnets(self, network: &str) -> Vec<String> {
+    pub fn subnets(&self, network: &str) -> Vec<String> {
         let endpoints = self.networks().filter(|(name, _)| *name == network);
         let keys = [
             ("IPAddress", "IPPrefixLen"),
@@ -214,7 +274,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// `running`, `paused` or `stopped`. A restore does not distinguish exited containers from those never started.
-    pub fn state(self) -> &'static str {
+    pub fn state(&self) -> &'static str {
         match (self.is_running(), self.is_paused()) {
             (true, true) => "paused",
             (true, false) => "running",
@@ -224,7 +284,7 @@ impl<'a> Inspected<'a> {
 
     /// The containers that it refers to, by ID or name, each with the field of `HostConfig`. Links in networks other than the
     /// default bridge are names, which the engine resolves again.
-    pub fn refers_to(self) -> impl Iterator<Item = (&'static str, &'a str)> {
+    pub fn refers_to(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let listed = ["Links", "VolumesFrom"].into_iter().flat_map(move |field| {
             let items = self.items(&format!("/HostConfig/{field}"));
             // `/other:/self/alias`, `other:ro`
@@ -237,7 +297,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// The containers whose network, PID or IPC namespace it shares, by ID, each with the field of `HostConfig`.
-    pub fn shared_namespaces(self) -> impl Iterator<Item = (&'static str, &'a str)> {
+    pub fn shared_namespaces(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let modes = ["NetworkMode", "PidMode", "IpcMode"].into_iter();
         modes.filter_map(move |field| {
             let mode = self.text(&format!("/HostConfig/{field}"));
@@ -246,14 +306,14 @@ impl<'a> Inspected<'a> {
     }
 
     /// The IDs of the containers whose network, PID or IPC namespace or volumes it shares.
-    pub fn shares_with(self) -> Vec<&'a str> {
+    pub fn shares_with(&self) -> Vec<&str> {
         let shared = self.refers_to().filter(|(field, _)| *field != "Links");
         shared.map(|(_, other)| other).collect()
     }
 
     /// The services that it depends on, each with its condition (`service_healthy`, …), from the value of Compose's
     /// `depends_on` label.
-    pub fn depends_on(self, label: &str) -> Vec<(&'a str, &'a str)> {
+    pub fn depends_on(&self, label: &str) -> Vec<(&str, &str)> {
         self.label(label)
             .unwrap_or_default()
             .split(',')
@@ -266,19 +326,19 @@ impl<'a> Inspected<'a> {
     }
 
     /// `starting`, `healthy` or `unhealthy`; `None` without a health check.
-    pub fn health(self) -> Option<&'a str> {
+    pub fn health(&self) -> Option<&str> {
         let status = self.text("/State/Health/Status");
         (!matches!(status, "" | "none")).then_some(status)
     }
 
     /// Whether it was running and healthy. A restore waits until it is again.
-    pub fn is_healthy(self) -> bool {
+    pub fn is_healthy(&self) -> bool {
         self.is_running() && !self.is_paused() && self.health() == Some("healthy")
     }
 
     /// How long its health check may take from a start until the container is healthy or unhealthy, at most an hour. The engine
     /// uses its defaults for what is 0.
-    pub fn health_time(self) -> Duration {
+    pub fn health_time(&self) -> Duration {
         let number = |key: &str, default: u64| {
             let given = self.at(&format!("/Config/Healthcheck/{key}"));
             given
@@ -294,42 +354,42 @@ impl<'a> Inspected<'a> {
     }
 
     /// Why the engine could not start it the last time.
-    pub fn start_error(self) -> Option<&'a str> {
+    pub fn start_error(&self) -> Option<&str> {
         let error = self.text("/State/Error");
         (!self.is_running() && !error.is_empty()).then_some(error)
     }
 
     /// The exit code of the last run, if it has stopped.
-    pub fn exit_code(self) -> Option<i64> {
+    pub fn exit_code(&self) -> Option<i64> {
         let code = self.at("/State/ExitCode").and_then(Value::as_i64);
-        code.filter(|_| self.text("/State/Status") == "exited")
+        code.filter(|_| self.status() == "exited")
     }
 
     /// Whether it runs, or is a job that has succeeded.
-    pub fn runs_or_succeeded(self) -> bool {
+    pub fn runs_or_succeeded(&self) -> bool {
         self.is_running() || self.exit_code() == Some(0)
     }
 
     /// Whether it was created and not started yet.
-    pub fn has_never_run(self) -> bool {
-        self.text("/State/Status") == "created"
+    pub fn has_never_run(&self) -> bool {
+        self.status() == "created"
     }
 
     /// Whether its restart policy starts it whenever it ends.
-    pub fn is_kept_running(self) -> bool {
+    pub fn is_kept_running(&self) -> bool {
         let policy = self.text("/HostConfig/RestartPolicy/Name");
         matches!(policy, "always" | "unless-stopped")
     }
 
     /// How long it ran before it ended.
-    pub fn ran_for(self) -> Option<Duration> {
+    pub fn ran_for(&self) -> Option<Duration> {
         let at = |path| DateTime::parse_from_rfc3339(self.text(path)).ok();
         let (started, finished) = at("/State/StartedAt").zip(at("/State/FinishedAt"))?;
         finished.signed_duration_since(started).to_std().ok()
     }
 
     /// The host ports that it publishes at fixed numbers: address, port and protocol.
-    pub fn fixed_ports(self) -> Vec<(&'a str, u16, &'a str)> {
+    pub fn fixed_ports(&self) -> Vec<(&str, u16, &str)> {
         let bindings = self.port_bindings();
         let fixed = bindings.filter_map(|(_, protocol, address, port)| {
             let port = port.parse().ok().filter(|&port| port != 0)?;
@@ -340,7 +400,7 @@ impl<'a> Inspected<'a> {
 
     /// The ports that it was created to publish: port in the container, protocol, address and port of the host. The last two
     /// may be empty.
-    pub fn port_bindings(self) -> impl Iterator<Item = (&'a str, &'a str, &'a str, &'a str)> {
+    pub fn port_bindings(&self) -> impl Iterator<Item = (&str, &str, &str, &str)> {
         let all = self.fields("/HostConfig/PortBindings");
         all.flat_map(|(inside, hosts)| {
             let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
@@ -352,7 +412,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// The volumes that it mounts, named and anonymous: name and target.
-    pub fn volumes(self) -> Vec<(&'a str, &'a str)> {
+    pub fn volumes(&self) -> Vec<(&str, &str)> {
         self.mounts()
             .filter(|mount| mount["Type"] == "volume")
             .filter_map(|mount| Some((mount["Name"].as_str()?, mount["Destination"].as_str()?)))
@@ -360,13 +420,13 @@ impl<'a> Inspected<'a> {
     }
 
     /// Its anonymous volumes: name and target.
-    pub fn anonymous_volumes(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn anonymous_volumes(&self) -> impl Iterator<Item = (&str, &str)> {
         self.volumes().into_iter().filter(|(name, _)| is_id(name))
     }
 
     /// The changed `paths` of its layer that hold data: without the directories of other changed paths, the mount points and
     /// what is below them, the working directory that the engine creates, and the `placed` files, which Compose puts into the self.
-    pub fn own_files<'p>(self, paths: &[&'p str], placed: &[String]) -> Vec<&'p str> {
+    pub fn own_files<'p>(&self, paths: &[&'p str], placed: &[String]) -> Vec<&'p str> {
         let own = self.own_targets(placed);
         let targets: Vec<&str> = own.iter().map(String::as_str).collect();
         let mut parents = BTreeSet::new();
@@ -389,11 +449,11 @@ impl<'a> Inspected<'a> {
 
     /// Whether a mount hides this path of its layer: the engine created it for another mount, such as `/sys/fs/cgroup` below
     /// a bind mount on `/sys`.
-    pub(super) fn hides(self, path: &str) -> bool {
+    pub fn hides(&self, path: &str) -> bool {
         is_below(path, &self.mount_points())
     }
 
-    pub(super) fn mount_points(self) -> Vec<&'a str> {
+    pub fn mount_points(&self) -> Vec<&str> {
         let tmpfs = self.fields("/HostConfig/Tmpfs");
         self.mounts()
             .filter_map(|mount| mount["Destination"].as_str())
@@ -404,7 +464,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// The paths of its layer that the engine or Compose creates.
-    pub(super) fn own_targets(self, placed: &[String]) -> Vec<String> {
+    pub fn own_targets(&self, placed: &[String]) -> Vec<String> {
         self.mount_points()
             .into_iter()
             .chain([self.text("/Config/WorkingDir"), INIT])
@@ -414,17 +474,17 @@ impl<'a> Inspected<'a> {
     }
 
     /// Its mounts, as inspect objects.
-    pub fn mounts(self) -> impl Iterator<Item = &'a Value> {
+    pub fn mounts(&self) -> impl Iterator<Item = &Value> {
         self.items("/Mounts")
     }
 
     /// Its networks: name and endpoint settings.
-    pub fn networks(self) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    pub fn networks(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.fields("/NetworkSettings/Networks")
     }
 
     /// Whether it has an address in a network, IPv4 or IPv6.
-    pub fn has_address(self, network: &str, address: &str) -> bool {
+    pub fn has_address(&self, network: &str, address: &str) -> bool {
         let mut endpoints = self.networks().filter(|(name, _)| *name == network);
         let keys = ["IPAddress", "GlobalIPv6Address"];
         endpoints.any(|(_, endpoint)| keys.iter().any(|key| endpoint[*key] == address))
@@ -443,7 +503,7 @@ impl<'a> Inspected<'a> {
 
     /// The network mode. A network is named: Compose 2 gives an external network by its ID. The engine does not show the IDs
     /// of the networks of a container that was never started.
-    pub fn network_mode(self) -> &'a str {
+    pub fn network_mode(&self) -> &str {
         let mode = self.text("/HostConfig/NetworkMode");
         let is_id = is_id(mode);
         let by_id = self
@@ -456,7 +516,7 @@ impl<'a> Inspected<'a> {
     /// The MAC addresses of its further networks that may be chosen ones. The engine shows that of the first network as
     /// `Config.MacAddress`. Up to 27, one that is generated follows from the IPv4 address; later ones are random and look
     /// like chosen ones. A container that has stopped shows none.
-    pub fn further_mac_addresses(self) -> BTreeMap<&'a str, &'a str> {
+    pub fn further_mac_addresses(&self) -> BTreeMap<&str, &str> {
         let mode = self.network_mode();
         let first = if mode == "default" { "bridge" } else { mode };
         let further = self.networks().filter(|(name, _)| *name != first);
@@ -469,7 +529,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// Whether it has this MAC address in a network.
-    pub fn has_mac_address(self, address: &str) -> bool {
+    pub fn has_mac_address(&self, address: &str) -> bool {
         let endpoints = self.networks().map(|(_, endpoint)| &endpoint["MacAddress"]);
         let all = endpoints.filter_map(Value::as_str);
         let mut all = all.chain([self.text("/Config/MacAddress")]);
@@ -477,20 +537,20 @@ impl<'a> Inspected<'a> {
     }
 
     /// Its further networks in which the engine does not show whether it has a chosen MAC address, because it has stopped.
-    pub fn hidden_mac_addresses(self) -> Vec<&'a str> {
+    pub fn hidden_mac_addresses(&self) -> Vec<&str> {
         let mode = self.network_mode();
-        let text = |endpoint: &'a Value, key: &str| endpoint[key].as_str().unwrap_or_default();
+        let is_shown = |endpoint: &Value, key: &str| {
+            endpoint[key].as_str().is_some_and(|text| !text.is_empty())
+        };
         let hidden = self.networks().filter(|(name, endpoint)| {
-            *name != mode
-                && !text(endpoint, "NetworkID").is_empty()
-                && text(endpoint, "MacAddress").is_empty()
+            *name != mode && is_shown(endpoint, "NetworkID") && !is_shown(endpoint, "MacAddress")
         });
         hidden.map(|(name, _)| name.as_str()).collect()
     }
 
     /// The aliases in one network, without short IDs: engines before 25 add that of the container, and *Recreate* in Portainer
     /// keeps that of the container before it.
-    pub fn aliases(self, endpoint: &'a Value) -> BTreeSet<&'a str> {
+    pub fn aliases<'a>(&'a self, endpoint: &'a Value) -> BTreeSet<&'a str> {
         let aliases = endpoint["Aliases"].as_array().into_iter().flatten();
         let names = aliases.filter_map(Value::as_str);
         names
@@ -500,7 +560,7 @@ impl<'a> Inspected<'a> {
 
     /// The hostname, if it was set. By default it is the short ID, or the hostname of the container whose network it
     /// shares.
-    pub fn hostname(self) -> Option<&'a str> {
+    pub fn hostname(&self) -> Option<&str> {
         let name = self.text("/Config/Hostname");
         let shared = self
             .text("/HostConfig/NetworkMode")
@@ -508,7 +568,7 @@ impl<'a> Inspected<'a> {
         (!shared && !name.is_empty() && name != self.short_id()).then_some(name)
     }
 
-    fn short_id(self) -> &'a str {
+    fn short_id(&self) -> &str {
         let id = self.id();
         id.get(..12).unwrap_or(id)
     }
@@ -559,4 +619,25 @@ fn is_below(path: &str, directories: &[&str]) -> bool {
 /// Whether a name is one that the engine gives: of an anonymous volume, or of an object by its ID.
 pub fn is_id(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::{Index, IndexMut};
+
+    use super::*;
+
+    impl Index<&str> for Container {
+        type Output = Value;
+
+        fn index(&self, key: &str) -> &Value {
+            &self.0[key]
+        }
+    }
+
+    impl IndexMut<&str> for Container {
+        fn index_mut(&mut self, key: &str) -> &mut Value {
+            &mut self.0[key]
+        }
+    }
 }

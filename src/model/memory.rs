@@ -7,13 +7,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Inspected;
 use crate::model::{Changes, Container};
 
-impl<'a> Inspected<'a> {
+impl Container {
     /// The paths of its mounts in memory (B36): `tmpfs` mounts, those of `volumes` that are a `tmpfs`, and `/dev/shm`, unless it
     /// is another's.
-    pub fn in_memory(self, volumes: &'a [Value]) -> BTreeSet<&'a str> {
+    pub fn in_memory(&self, volumes: &[Value]) -> BTreeSet<&str> {
         const SHARED: &str = "/dev/shm";
         let is_tmpfs = |mount: &Value| match mount["Type"].as_str() {
             Some("volume") => volumes.iter().any(|volume| {
@@ -39,11 +38,10 @@ impl<'a> Inspected<'a> {
 
     /// The mounts in memory that held files according to `changes`, without the volumes that one of `others` keeps mounted
     /// (B36).
-    pub fn emptied<'c>(self, changes: &'c Changes, others: &[&Container]) -> Vec<&'c str> {
+    pub fn emptied<'c>(&self, changes: &'c Changes, others: &[&Container]) -> Vec<&'c str> {
         let mut held = BTreeSet::new();
         for (name, target) in self.volumes() {
-            let mounts =
-                |one: &&Container| one.mounts.iter().any(|at| at.name.as_deref() == Some(name));
+            let mounts = |one: &&Container| one.volumes().iter().any(|(other, _)| *other == name);
             if others
                 .iter()
                 .filter(|container| container.is_running())
@@ -62,7 +60,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::Mount;
 
     #[test]
     fn b36_every_kind_of_mount_in_memory_is_found() {
@@ -74,15 +71,15 @@ mod tests {
             json!({"Name": "other", "Driver": "rexray", "Options": {"type": "tmpfs"}}),
         ];
         let of = |ipc: &str, size: u64, shared: Value| {
-            let container = json!({
+            let container = Container(json!({
                 "HostConfig": {"Tmpfs": {"/run": ""}, "IpcMode": ipc, "ShmSize": size},
                 "Mounts": [
                     {"Type": "tmpfs", "Destination": "/long"},
                     {"Type": "bind", "Source": "/srv", "Destination": "/srv"},
                     volume("ram", "/r"), volume("nfs", "/n"), volume("plain", "/p"), volume("other", "/o"), shared,
                 ],
-            });
-            let found = Inspected(&container).in_memory(&volumes);
+            }));
+            let found = container.in_memory(&volumes);
             found.into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
         let own = ["/long", "/r", "/run"];
@@ -99,22 +96,17 @@ mod tests {
 
     #[test]
     fn b36_a_volume_that_a_running_container_mounts_is_not_emptied() {
-        let container = json!({"Mounts": [{"Type": "volume", "Name": "ram", "Destination": "/r"}]});
+        let mounts = |volume: &str, target: &str| json!([{"Type": "volume", "Name": volume, "Destination": target}]);
+        let container = Container(json!({"Mounts": mounts("ram", "/r")}));
         let changes = Changes {
             in_memory: vec!["/r".to_owned(), "/run".to_owned()],
             ..Changes::default()
         };
-        let other = |state: &str, volume: &str| Container {
-            state: state.to_owned(),
-            mounts: vec![Mount {
-                kind: composefile::services::MountType::Volume,
-                name: Some(volume.to_owned()),
-                source: String::new(),
-                target: "/x".to_owned(),
-            }],
-            ..Container::default()
+        let other = |state: &str, volume: &str| {
+            let state = json!({"Running": state == "running"});
+            Container(json!({"State": state, "Mounts": mounts(volume, "/x")}))
         };
-        let emptied = |other: &Container| Inspected(&container).emptied(&changes, &[other]);
+        let emptied = |other: &Container| container.emptied(&changes, &[other]);
         assert_eq!(emptied(&other("running", "ram")), ["/run"]);
         assert_eq!(emptied(&other("exited", "ram")), ["/r", "/run"]);
         assert_eq!(emptied(&other("running", "another")), ["/r", "/run"]);
