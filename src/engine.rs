@@ -325,9 +325,10 @@ fn sorted(mut containers: Vec<Container>) -> Vec<Container> {
 
 /// The name of the container, otherwise its short ID.
 fn display_name(container: &Container) -> &str {
-    let (name, id) = (container.name(), container.id());
-    let short_id = id.get(..12).unwrap_or(id);
-    if name == id { short_id } else { name }
+    match container.name() {
+        id if id == container.id() => container.short_id(),
+        name => name,
+    }
 }
 
 /// A container that could not be removed.

@@ -175,7 +175,7 @@ impl RecordStep {
     /// Whether Portainer removes all of the stack's containers. It does so with a record in error before it updates it
     /// (N07).
     fn removes_containers(&self, snapshot: &Snapshot) -> bool {
-        let saved = snapshot.record.known().and_then(Option::as_ref);
+        let saved = snapshot.record.found();
         let stops = saved.is_some_and(|saved| saved.inactive == Some(true));
         match self {
             Self::Delete(_) | Self::Stop(_) => true,
@@ -252,7 +252,7 @@ pub fn check_ahead(
     texts: &[Sent],
 ) -> Result<Vec<Finding>> {
     let containers = namespaces::repaired(engine, found.containers, tool, texts)?;
-    let containers: Vec<&Container> = containers.iter().collect();
+    let all: Vec<&Container> = containers.iter().collect();
     let needs = Needs {
         engine,
         tool,
@@ -260,14 +260,14 @@ pub fn check_ahead(
         networks: found.networks,
         images: found.images,
     };
-    needs.missing(&containers, (&containers, &containers, &BTreeSet::new()))
+    needs.missing(&all, (&all, &all, &BTreeSet::new()))
 }
 
 fn choose(restore: &Restore, run: &Run) -> Result<Saved> {
     let mut saved = run.store().choose(restore.snapshot)?;
     let snapshot = &mut saved.snapshot;
     if let Some(containers) = snapshot.containers.known_mut() {
-        let record = snapshot.record.known().and_then(Option::as_ref);
+        let record = snapshot.record.found();
         let record = record.map(|record| Sent::new(&record.text, &record.env));
         let file = Sent::new(&snapshot.compose.text, &[]);
         let texts: Vec<Sent> = record.into_iter().chain([file]).collect();
@@ -428,7 +428,7 @@ impl<'s> Restoration<'s, '_, '_> {
         };
         record.deploys(self.snapshot())
             && !matches!(record, RecordStep::Create(_, Some(_)))
-            && plan::saved(self.snapshot()).into_iter().all(is_safe)
+            && self.snapshot().containers.items().iter().all(is_safe)
     }
 
     /// Whether Portainer deployed a saved container, and nobody by hand since.
@@ -446,7 +446,7 @@ impl<'s> Restoration<'s, '_, '_> {
     fn hide_secrets(&mut self) {
         let snapshot = self.snapshot();
         let env = snapshot.env.as_ref().map(|file| file.text.as_str());
-        let record = snapshot.record.known().and_then(Option::as_ref);
+        let record = snapshot.record.found();
         self.run
             .hide(env, record.map_or(&[][..], |record| &record.env));
         if let Some(password) = &self.restore.git_password {

@@ -172,6 +172,20 @@ impl<T> Known<T> {
     }
 }
 
+impl<T> Known<Vec<T>> {
+    /// The items; none if they are unknown.
+    pub fn items(&self) -> &[T] {
+        self.known().map_or(&[], Vec::as_slice)
+    }
+}
+
+impl<T> Known<Option<T>> {
+    /// The value, if it is known that there is one.
+    pub fn found(&self) -> Option<&T> {
+        self.known()?.as_ref()
+    }
+}
+
 impl Snapshot {
     /// The unknown parts: name and reason.
     pub fn unknowns(&self) -> Vec<(&str, &str)> {
@@ -205,8 +219,7 @@ impl Snapshot {
 
     /// Whether it shows a container that ran.
     pub fn has_running(&self) -> bool {
-        let mut containers = self.containers.known().into_iter().flatten();
-        containers.any(Container::is_running)
+        self.containers.items().iter().any(Container::is_running)
     }
 
     /// When it was taken; 1970 if that cannot be read.

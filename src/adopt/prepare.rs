@@ -169,10 +169,7 @@ impl Prepared {
     pub(super) fn changed_since(&self, shown: &Self) -> Option<(String, String)> {
         let states = |of: &Self| -> Vec<(String, String)> {
             let all = of.before.host.listed().iter();
-            // A restart loop continues (B28).
-            let state = |one: &Container| one.status().replace("restarting", "running");
-            all.map(|container| (container.id().to_owned(), state(container)))
-                .collect()
+            all.map(Container::id_and_state).collect()
         };
         let sent = |of: &Self| {
             let rewrite = of.rewrite.as_ref().ok()?;

@@ -453,7 +453,7 @@ impl Adoption<'_, '_> {
         };
         let saved = self.run.store().choose(Some(before?)).ok()?;
         let (now, _) = self.run.portainer.read(id).ok()?;
-        let before = saved.snapshot.record.known().and_then(Option::as_ref);
+        let before = saved.snapshot.record.found();
         Some(before.map_or((true, true), |before| {
             (before.text != now.text, before.env != now.env)
         }))

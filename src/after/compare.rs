@@ -284,7 +284,7 @@ impl<'a> Ran<'a> {
     /// The containers that a snapshot contains; none if they are unknown.
     pub fn of(snapshot: &'a Snapshot) -> Self {
         Self {
-            containers: snapshot.containers.known().map_or(&[], Vec::as_slice),
+            containers: snapshot.containers.items(),
             at: snapshot.taken_at(),
         }
     }

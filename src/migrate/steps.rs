@@ -191,7 +191,7 @@ impl Procedure<'_, '_> {
     /// Portainer has finished (B35): a Portainer stack that is gone after a 2xx was deleted, whatever the body (C51), and one
     /// that still exists may be deleted later.
     fn delete_once(&mut self, record: &Record, before: &Before) -> Result<Deletion> {
-        let (id, name) = (&record.id, self.at.stack.name().as_str());
+        let id = &record.id;
         let error = match self.run.delete(record) {
             Ok(deletion) => return Ok(deletion),
             Err(error @ Error::NotSent(_)) => {
@@ -206,15 +206,15 @@ impl Procedure<'_, '_> {
         if let Err(unsettled) = self.run.settle(Witness::PortainerAndEngine) {
             return Err(error.context(format!("{unsettled:#}")));
         }
-        match self.run.portainer.records(self.at.endpoint, name, name) {
-            Ok(records) if records.iter().any(|other| other.id == *id) => {
+        match self.is_listed(record) {
+            Ok(true) => {
                 if is_refused {
                     self.mark_if_unchanged(before);
                 }
                 Err(error.context(format!("Portainer stack {id} still exists")))
             }
-            Ok(_) if is_success => Ok(Deletion::Done),
-            Ok(_) => {
+            Ok(false) if is_success => Ok(Deletion::Done),
+            Ok(false) => {
                 self.mark_deleted(id);
                 Err(error.context(format!(
                     "Portainer did not confirm the deletion, but Portainer stack {id} was deleted"
@@ -237,20 +237,21 @@ impl Procedure<'_, '_> {
         let Some(before) = &before.host.listed else {
             return false;
         };
-        let states = |all: &[Container]| -> Vec<_> {
-            all.iter()
-                .map(|c| (c.id().to_owned(), c.status().to_owned()))
-                .collect()
-        };
+        let states =
+            |all: &[Container]| -> Vec<_> { all.iter().map(Container::id_and_state).collect() };
         let now = self.run.containers(self.at.stack.name().as_str());
         now.is_ok_and(|now| states(&now) == states(before))
     }
 
+    /// Whether Portainer still lists a record.
+    fn is_listed(&self, record: &Record) -> Result<bool> {
+        let records = self.run.records(&record.name, record.endpoint_id)?;
+        Ok(records.iter().any(|other| other.id == record.id))
+    }
+
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
     fn require_gone(&mut self, record: &Record, before: &Before) -> Result<()> {
-        let name = self.at.stack.name().as_str();
-        let records = self.run.portainer.records(self.at.endpoint, name, name)?;
-        if records.iter().all(|other| other.id != record.id) {
+        if !self.is_listed(record)? {
             return Ok(());
         }
         self.mark_if_unchanged(before);

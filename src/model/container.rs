@@ -141,6 +141,15 @@ impl Container {
         self.text("/State/Status")
     }
 
+    /// The ID and the state. A container that restarts again and again counts as one that runs (B28).
+    pub fn id_and_state(&self) -> (String, String) {
+        let state = match self.status() {
+            "restarting" => "running",
+            state => state,
+        };
+        (self.id().to_owned(), state.to_owned())
+    }
+
     /// The state as a list of the engine words it: `Up 2 hours`, `Exited (0) 3 days ago`. The state if it was not listed.
     pub fn told_status(&self) -> &str {
         match self.text("/Status") {
@@ -568,7 +577,8 @@ impl Container {
         (!shared && !name.is_empty() && name != self.short_id()).then_some(name)
     }
 
-    fn short_id(&self) -> &str {
+    /// The first 12 digits of the ID.
+    pub fn short_id(&self) -> &str {
         let id = self.id();
         id.get(..12).unwrap_or(id)
     }

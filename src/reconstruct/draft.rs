@@ -424,8 +424,7 @@ impl Drafting<'_> {
 
     fn endpoint(&self, endpoint: &Value) -> Value {
         let config = &endpoint["IPAMConfig"];
-        let short_id = self.one.id().get(..12).unwrap_or_default();
-        let mut own = vec![self.service, self.one.name(), short_id];
+        let mut own = vec![self.service, self.one.name(), self.one.short_id()];
         let aliases = endpoint["Aliases"].as_array().into_iter().flatten();
         let chosen = aliases.filter_map(Value::as_str).filter(|alias| {
             let at = own.iter().position(|one| one == alias);

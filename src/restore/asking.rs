@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{
     Cause, Planned, Restoration,
-    plan::{StateChange, named, own, saved},
+    plan::{StateChange, named, own},
     steps::matching,
     waves::Dependencies,
 };
@@ -17,7 +17,7 @@ impl Restoration<'_, '_, '_> {
     /// What happens to the Portainer stack and to each container, and how long those that run are down.
     pub(super) fn effects(&self, planned: &Planned) -> Vec<String> {
         let (step, existing, plan) = (&planned.record, &planned.existing, &planned.containers);
-        let containers = saved(self.snapshot());
+        let containers = self.snapshot().containers.items();
         let (removed, possible) = self.removed(planned);
         let old = |one: &&Container| containers.iter().find(|old| old.name() == one.name());
         let (recreated, gone): (Vec<&Container>, Vec<_>) = removed
@@ -28,9 +28,9 @@ impl Restoration<'_, '_, '_> {
                 container.is_running() && old(container).is_some_and(|old| !old.is_running())
             });
         let stopped_since =
-            |one: &&&Container| !one.is_running() && old(one).is_some_and(|old| old.is_running());
+            |one: &&&Container| !one.is_running() && old(one).is_some_and(Container::is_running);
         let started: Vec<&Container> = recreated.iter().filter(stopped_since).copied().collect();
-        let created = plan.create.iter().map(|&index| containers[index]);
+        let created = plan.create.iter().map(|&index| &containers[index]);
         let created = created.filter(|container| named(existing, container.name()).is_none());
         let created: Vec<&Container> = created.collect();
         // Portainer removes or recreates them, or may do so.
@@ -52,7 +52,7 @@ impl Restoration<'_, '_, '_> {
         let others = others
             .map(|container| container.stop_grace().unwrap_or(10))
             .max();
-        let down = down(&recreated, &containers, &plan.dependencies, others);
+        let down = down(&recreated, containers, &plan.dependencies, others);
         let deploys = step.deploys(self.snapshot());
         let ended = containers
             .iter()
@@ -112,7 +112,7 @@ impl Restoration<'_, '_, '_> {
             let mut gaps = ["-", "_"].into_iter();
             gaps.any(|gap| name == format!("{project}{gap}{service}{gap}1"))
         });
-        let all = saved(snapshot).into_iter();
+        let all = snapshot.containers.items().iter();
         let of_service =
             all.filter(|container| container.compose_label(&snapshot.tool, "service") == service);
         let is_only = of_service.count() < 2;
@@ -164,7 +164,7 @@ impl Restoration<'_, '_, '_> {
 /// before and not recreated.
 fn down(
     recreated: &[&Container],
-    saved: &[&Container],
+    saved: &[Container],
     dependencies: &Dependencies,
     others: Option<u32>,
 ) -> String {

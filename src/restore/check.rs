@@ -13,7 +13,7 @@ use super::{
     containers::image_of,
     named::{external_volumes, needed_healthy},
     networks::{are_free, existing_networks, subnets},
-    plan::{StateChange, is_stranger, own, saved},
+    plan::{StateChange, is_stranger, own},
     text,
 };
 use crate::{
@@ -116,22 +116,19 @@ impl Restoration<'_, '_, '_> {
         if plan.is_empty() && !record.replaces_containers() {
             return Ok(problems);
         }
-        let containers = saved(self.snapshot());
+        let containers = snapshot.containers.items();
         let is_recreated =
             |index: &usize| record.replaces_containers() || plan.create.contains(index);
         let indices = (0..containers.len()).filter(is_recreated);
-        let recreated: Vec<&Container> = indices.map(|index| containers[index]).collect();
-        let starts = |one: &&Container| {
-            let changes = plan.changing.get(one.name());
-            changes.is_some_and(|all| all.contains(&StateChange::Start))
-        };
-        let started: Vec<&Container> = containers.iter().copied().filter(starts).collect();
+        let recreated: Vec<&Container> = indices.map(|index| &containers[index]).collect();
+        let starts = |one: &&Container| plan.gives(one, StateChange::Start);
+        let started: Vec<&Container> = containers.iter().filter(starts).collect();
         let started = [&recreated[..], &started].concat();
         let needs = Needs {
             engine: self.run.engine,
             tool: &self.snapshot().tool,
-            containers: &containers,
-            networks: self.saved_networks(),
+            containers,
+            networks: snapshot.networks.items(),
             images: &BTreeMap::new(),
         };
         let own = own(self.snapshot(), &planned.existing);
@@ -180,7 +177,7 @@ impl Restoration<'_, '_, '_> {
     pub(super) fn missing_external_volumes(&self, contents: &Contents) -> Result<Vec<String>> {
         let mut names = Vec::from_iter(external_volumes(sent(contents)));
         let found = self.run.engine.inspect_volumes(&names)?;
-        let saved = self.snapshot().volumes.known().into_iter().flatten();
+        let saved = self.snapshot().volumes.items();
         // A saved one that is missing is a problem already.
         let all = found.iter().chain(saved).map(|volume| text(volume, "Name"));
         let known: BTreeSet<&str> = all.collect();
@@ -216,18 +213,18 @@ impl Restoration<'_, '_, '_> {
 }
 
 /// Containers, and what they need in order to be recreated.
-pub(super) struct Needs<'n, 'v> {
+pub(super) struct Needs<'n> {
     pub engine: &'n EngineReader,
     pub tool: &'n str,
     /// All of the stack.
-    pub containers: &'n [&'v Container],
+    pub containers: &'n [Container],
     /// Those of the stack.
     pub networks: &'n [Value],
     /// The images that were looked for before, by ID.
     pub images: &'n BTreeMap<String, Option<Value>>,
 }
 
-impl Needs<'_, '_> {
+impl Needs<'_> {
     /// What `recreated` containers need and is missing. Others, of which `own` exist, are started in networks that are not
     /// `replaced`.
     pub(super) fn missing(

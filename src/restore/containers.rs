@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use super::{
     Restoration,
     files::{LayerFiles, fill},
-    plan::{Plan, StateChange, changes, own, saved},
+    plan::{Plan, StateChange, changes, own},
     recipe::NewIds,
     text,
 };
@@ -102,7 +102,7 @@ impl Restoration<'_, '_, '_> {
         self.restore_volumes()?;
         let created = self.create(&plan)?;
         self.restore_states(&plan, &created.ids)?;
-        let containers = saved(snapshot);
+        let containers = snapshot.containers.items();
         let keeps_running = plan.keep.keys().any(|&kept| containers[kept].is_running());
         Ok((created, keeps_running))
     }
@@ -149,7 +149,7 @@ impl Restoration<'_, '_, '_> {
 
     /// Creates the missing containers.
     fn create(&mut self, plan: &Plan) -> Result<AllCreated> {
-        let containers = saved(self.snapshot());
+        let containers = self.snapshot().containers.items();
         let engine = self.run.engine;
         let kept = plan.keep.iter();
         let mut ids: NewIds = kept
@@ -181,7 +181,7 @@ impl Restoration<'_, '_, '_> {
             for &index in &ready {
                 self.run.detail("create", containers[index].name());
             }
-            let created = in_parallel(&ready, |&index| create(engine, containers[index], &ids));
+            let created = in_parallel(&ready, |&index| create(engine, &containers[index], &ids));
             for (index, (new, outcome)) in ready.into_iter().zip(created) {
                 restored.extend(new.clone());
                 let failure = outcome.as_ref().err();
@@ -204,7 +204,7 @@ impl Restoration<'_, '_, '_> {
     /// Starts, pauses or stops the containers, as they were, in the order of their dependencies.
     fn restore_states(&mut self, plan: &Plan, ids: &NewIds) -> Result<()> {
         let snapshot = self.snapshot();
-        let containers = saved(snapshot);
+        let containers = snapshot.containers.items();
         let limits = self.restore.limits();
         let inspected = self.run.engine.inspect_containers(ids.values())?;
         let current: Vec<&Container> = inspected.iter().collect();
@@ -214,7 +214,7 @@ impl Restoration<'_, '_, '_> {
                 let Some(id) = ids.get(containers[index].id()) else {
                     continue;
                 };
-                let container = containers[index];
+                let container = &containers[index];
                 let Some(now) = current.iter().find(|now| now.id() == id) else {
                     let name = container.name();
                     self.trouble(format!("container {name} was removed during the restore"));
@@ -226,7 +226,7 @@ impl Restoration<'_, '_, '_> {
                 let starts = changes.contains(&StateChange::Start);
                 let needs = plan.dependencies.needs(index).iter().filter(|_| starts);
                 let waits = needs.filter_map(|&(need, condition)| {
-                    let other = containers[need];
+                    let other = &containers[need];
                     // A job that had ended does not run again, one in a restart loop does not end, and nothing waited for an
                     // unhealthy container.
                     let is_met_again = match condition {

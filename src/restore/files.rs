@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use super::{
     Restoration,
-    plan::{is_stranger, named, saved},
+    plan::{is_stranger, named},
 };
 use crate::{
     engine::Engine,
@@ -93,7 +93,7 @@ pub(super) fn written_since(
         let layer = snapshot.layers.get(container.id());
         layer.map(Layer::files).unwrap_or_default()
     };
-    let mut all = saved(snapshot).into_iter();
+    let mut all = snapshot.containers.items().iter();
     let old = all.find(|old| old.name() == container.name());
     let before = old.map(|old| files(snapshot, old)).unwrap_or_default();
     let now = files(replaced, container).into_iter();
@@ -127,7 +127,7 @@ impl Restoration<'_, '_, '_> {
     /// The containers that another run created, and that lack saved files, by ID.
     pub(super) fn incomplete(&self, existing: &[Container]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        for wanted in saved(self.snapshot()) {
+        for wanted in self.snapshot().containers.items() {
             let now = named(existing, wanted.name()).filter(|now| now.id() != wanted.id());
             // One that is gone is created anyway.
             if let Some(now) = now
@@ -158,7 +158,7 @@ impl Restoration<'_, '_, '_> {
     ) -> Result<(Vec<String>, Vec<String>)> {
         let snapshot = self.snapshot();
         let (mut wrong, mut all_lost) = (Vec::new(), Vec::new());
-        for wanted in saved(snapshot) {
+        for wanted in snapshot.containers.items() {
             let now = named(existing, wanted.name());
             let is_new = |now: &&Container| !is_stranger(snapshot, now) && now.id() != wanted.id();
             let Some(now) = now.filter(is_new) else {

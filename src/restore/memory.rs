@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::{
     Planned, Restoration,
-    plan::{StateChange, named, own, saved},
+    plan::{StateChange, named, own},
 };
 use crate::{
     finding::Finding,
@@ -21,10 +21,7 @@ impl Restoration<'_, '_, '_> {
     /// The files in memory of the containers that the restore removes or stops, or that Portainer may remove.
     pub(super) fn memory_lost(&self, planned: &Planned) -> Result<Vec<Finding>> {
         let (mut stopped, possible) = self.removed(planned);
-        let stops = |one: &&Container| {
-            let changes = planned.containers.changing.get(one.name());
-            changes.is_some_and(|all| all.contains(&StateChange::Stop))
-        };
+        let stops = |one: &&Container| planned.containers.gives(one, StateChange::Stop);
         let own = own(self.snapshot(), &planned.existing).into_iter();
         stopped.extend(own.filter(stops));
         let certain = stopped.len();
@@ -57,8 +54,10 @@ impl Restoration<'_, '_, '_> {
     /// What is said of the files in memory of the saved containers that have stopped since the snapshot.
     pub(super) fn emptied(&self, existing: &[Container]) -> Result<Vec<String>> {
         let snapshot = self.snapshot();
-        let (kept, stopped): (Vec<&Container>, Vec<_>) = saved(snapshot)
-            .into_iter()
+        let (kept, stopped): (Vec<&Container>, Vec<_>) = snapshot
+            .containers
+            .items()
+            .iter()
             .partition(|old| named(existing, old.name()).is_some_and(|now| runs_on(old, now)));
         let known = stopped.into_iter().filter_map(|old| {
             let changes = snapshot.changes.get(old.id()).and_then(Known::known)?;
@@ -101,7 +100,7 @@ impl Restoration<'_, '_, '_> {
             let changes = snapshot.changes.get(old.id()).and_then(Known::known);
             changes.is_some_and(Changes::have_memory)
         };
-        let mut all = saved(snapshot).into_iter();
+        let mut all = snapshot.containers.items().iter();
         all.any(|old| old.name() == now.name() && had(old) && !runs_on(old, now))
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     Restoration,
     compare::{network_differences, network_settings},
-    plan::{is_stranger, own, saved},
+    plan::{is_stranger, own},
     text,
 };
 use crate::{
@@ -22,14 +22,9 @@ use crate::{
 };
 
 impl Restoration<'_, '_, '_> {
-    /// The saved networks; none if they are unknown.
-    pub(super) fn saved_networks(&self) -> &[Value] {
-        self.snapshot().networks.known().map_or(&[], Vec::as_slice)
-    }
-
     /// See [`existing_networks`].
     pub(super) fn existing_networks(&self) -> Result<BTreeMap<String, Value>> {
-        existing_networks(self.run.engine, self.saved_networks())
+        existing_networks(self.run.engine, self.snapshot().networks.items())
     }
 
     /// The networks that differ from the saved ones and can be replaced: no other container uses them, and the saved
@@ -42,7 +37,7 @@ impl Restoration<'_, '_, '_> {
         let projects = projects_of(&snapshot.stack);
         let mut replaced = BTreeSet::new();
         let mut all = None;
-        for wanted in self.saved_networks() {
+        for wanted in snapshot.networks.items() {
             let name = text(wanted, "Name");
             let Some(now) = now.get(name) else { continue };
             let is_own = |project: &str| projects.iter().any(|other| other == project);
@@ -79,7 +74,7 @@ impl Restoration<'_, '_, '_> {
     pub(super) fn restore_networks(&mut self) -> Result<()> {
         let now = self.existing_networks()?;
         let snapshot = self.snapshot();
-        for network in snapshot.networks.known().into_iter().flatten() {
+        for network in snapshot.networks.items() {
             let name = text(network, "Name");
             if now.contains_key(name) {
                 continue;
@@ -137,7 +132,7 @@ impl Restoration<'_, '_, '_> {
         if self.network_appears(name, tries) {
             return Ok(());
         }
-        let saved = saved(self.snapshot()).into_iter();
+        let saved = self.snapshot().containers.items().iter();
         let mut fixed = saved.flat_map(Container::fixed_addresses);
         let is_fixed = fixed.any(|(network, _)| network == name);
         let has_addresses = body["IPAM"]["Config"].as_array();

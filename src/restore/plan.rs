@@ -43,22 +43,22 @@ impl Plan {
         existing: &[Container],
         (replaced, incomplete): (&BTreeSet<String>, &BTreeSet<String>),
     ) -> Self {
-        let saved = saved(snapshot);
+        let saved = snapshot.containers.items();
         let mut plan = Self {
-            dependencies: Dependencies::of(&saved, snapshot),
+            dependencies: Dependencies::of(saved, snapshot),
             ..Self::default()
         };
         let mut ids = NewIds::new();
         for &index in plan.dependencies.order() {
-            let wanted = saved[index];
-            let is_kept = |now: &&Container| {
+            let wanted = &saved[index];
+            let is_kept = |now: &Container| {
                 !is_stranger(snapshot, now)
                     && !incomplete.contains(now.id())
                     && !now.networks().any(|(name, _)| replaced.contains(name))
-                    && matches(wanted, now, &ids, &saved)
+                    && matches(wanted, now, &ids, saved)
             };
             match named(existing, wanted.name()) {
-                Some(now) if is_kept(&now) => {
+                Some(now) if is_kept(now) => {
                     ids.insert(wanted.id().to_owned(), now.id().to_owned());
                     plan.keep.insert(index, now.id().to_owned());
                     let changes = changes(wanted, now);
@@ -86,6 +86,12 @@ impl Plan {
     /// Whether a container is removed.
     pub(super) fn removes(&self, one: &Container) -> bool {
         self.remove.iter().any(|(removed, _)| removed == one.id())
+    }
+
+    /// Whether a container that is kept gets this change.
+    pub(super) fn gives(&self, container: &Container, change: StateChange) -> bool {
+        let changes = self.changing.get(container.name());
+        changes.is_some_and(|changes| changes.contains(&change))
     }
 
     /// Whether every container matches the snapshot.
@@ -122,12 +128,6 @@ pub(super) fn changes(wanted: &Container, now: &Container) -> Vec<StateChange> {
     changes
 }
 
-/// The saved containers; none if they are unknown.
-pub(super) fn saved(snapshot: &Snapshot) -> Vec<&Container> {
-    let containers = snapshot.containers.known();
-    containers.into_iter().flatten().collect()
-}
-
 /// The container with this name, also if it belongs to another project.
 pub(super) fn named<'v>(existing: &'v [Container], name: &str) -> Option<&'v Container> {
     let mut all = existing.iter();
@@ -152,7 +152,7 @@ pub(super) fn is_stranger(snapshot: &Snapshot, container: &Container) -> bool {
 ///
 /// `ids` maps saved containers to those that match them. IDs of containers outside the snapshot must be the same. The saved
 /// container itself is kept if it still shares with one that no longer existed then.
-fn matches(wanted: &Container, now: &Container, ids: &NewIds, saved: &[&Container]) -> bool {
+fn matches(wanted: &Container, now: &Container, ids: &NewIds, saved: &[Container]) -> bool {
     let is_saved = |id: &str| saved.iter().any(|other| other.id() == id);
     let is_expected = |(wanted_id, id): (&&str, &&str)| match ids.get(*wanted_id) {
         Some(new) => new == id || wanted.id() == now.id() && !is_saved(id),

@@ -4,7 +4,7 @@ use anyhow::Result;
 use chrono::DateTime;
 use serde_json::json;
 
-use super::{Cause, RecordStep, Restoration, Scope, plan::saved, volumes::RECREATED};
+use super::{Cause, RecordStep, Restoration, Scope, volumes::RECREATED};
 use crate::{
     failure::Failure,
     finding::Finding,
@@ -154,20 +154,17 @@ impl Restoration<'_, '_, '_> {
         Ok(refused_name(other, &version, self.endpoint))
     }
 
-    /// The stack's record now, by its name or the name that Portainer gives it (M02).
+    /// The stack's record now.
     pub(super) fn find_record(&self) -> Result<Option<Record>> {
-        let (name, endpoint) = (&self.snapshot().stack, self.endpoint);
-        let normalized = portainer_name(name);
-        let records = self.run.portainer.records(endpoint, name, &normalized)?;
-        let mut records = records.into_iter();
-        Ok(records.find(|record| record.endpoint_id == endpoint))
+        let records = self.run.records(&self.snapshot().stack, self.endpoint)?;
+        Ok(records.into_iter().next())
     }
 
     /// What counts as last sent afterwards (B22), with the anonymous volumes of the restored containers.
     fn last_sent(&self) -> LastSent {
         let snapshot = self.snapshot();
         let mut last_sent = snapshot.last_sent.clone();
-        for container in saved(snapshot) {
+        for container in snapshot.containers.items() {
             let service = container.compose_label(&snapshot.tool, "service");
             for (name, path) in container.anonymous_volumes() {
                 let service = service.unwrap_or_default().to_owned();
@@ -235,7 +232,7 @@ impl Restoration<'_, '_, '_> {
 
     /// Stops a record that was stopped, and restores its access rights.
     fn restore_standing(&mut self) -> Result<()> {
-        let saved = self.snapshot().record.known().and_then(Option::as_ref);
+        let saved = self.snapshot().record.found();
         let (Some(record), Some(saved)) = (self.find_record()?, saved) else {
             return Ok(());
         };

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::{
     Cause, Planned, RecordStep, Restoration, Scope,
     files::{unsaved, written_since},
-    plan::{StateChange, own, saved},
+    plan::{StateChange, own},
 };
 use crate::{
     failure::Failure,
@@ -103,10 +103,9 @@ impl Restoration<'_, '_, '_> {
             if planned.record.replaces_containers() || planned.containers.removes(now) {
                 return Some(Touch::Replaced);
             }
-            let moves = |one: &StateChange| matches!(one, StateChange::Start | StateChange::Stop);
-            let changing = &planned.containers.changing;
-            let mut changes = changing.get(now.name()).into_iter().flatten();
-            changes.any(moves).then_some(Touch::Restarted)
+            let mut moves = [StateChange::Start, StateChange::Stop].into_iter();
+            let is_moved = moves.any(|change| planned.containers.gives(now, change));
+            is_moved.then_some(Touch::Restarted)
         };
         let now = own(self.snapshot(), existing).into_iter();
         let gone = self.gone(existing).into_iter();
@@ -147,9 +146,9 @@ impl Restoration<'_, '_, '_> {
     where
         Self: 'v,
     {
-        let mut gone = saved(self.snapshot());
-        gone.retain(|old| existing.iter().all(|now| now.id() != old.id()));
-        gone
+        let saved = self.snapshot().containers.items().iter();
+        let is_gone = |old: &&Container| existing.iter().all(|now| now.id() != old.id());
+        saved.filter(is_gone).collect()
     }
 
     fn read(&mut self, step: &RecordStep) -> Result<Snapshot> {
@@ -220,7 +219,7 @@ impl Restoration<'_, '_, '_> {
                 "the Compose file exists only in Portainer; to keep it, first run: {command}"
             )));
         }
-        let saved = saved(self.snapshot()).into_iter();
+        let saved = self.snapshot().containers.items().iter();
         let saved = saved.flat_map(Container::volumes).map(|(name, _)| name);
         let saved: BTreeSet<&str> = saved.collect();
         for &container in removed {
@@ -267,7 +266,7 @@ impl Restoration<'_, '_, '_> {
 /// its repository.
 fn is_edited(step: &RecordStep, replaced: &Snapshot) -> bool {
     let overwrites = matches!(step, RecordStep::Delete(_) | RecordStep::Update(..));
-    let now = replaced.record.known().and_then(Option::as_ref);
+    let now = replaced.record.found();
     let sent = &replaced.last_sent;
     let was_sent = |now: &SavedRecord| match now.git {
         Some(_) => sent.has_variables(&now.env),

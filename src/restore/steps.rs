@@ -3,11 +3,7 @@
 use anyhow::Result;
 use chrono::{DateTime, Local};
 
-use super::{
-    Cause, Planned, Restoration,
-    files::unsaved,
-    plan::{named, saved},
-};
+use super::{Cause, Planned, Restoration, files::unsaved, plan::named};
 use crate::{
     failure::Failure,
     model::Container,
@@ -39,8 +35,10 @@ impl Restoration<'_, '_, '_> {
         let engine = self.run.engine;
         let snapshot = self.snapshot();
         let mut existing = self.run.inspect(&snapshot.stack)?;
-        let mut others = saved(snapshot);
-        others.retain(|container| named(&existing, container.name()).is_none());
+        let saved = snapshot.containers.items().iter();
+        let others: Vec<&Container> = saved
+            .filter(|container| named(&existing, container.name()).is_none())
+            .collect();
         for other in in_parallel(&others, |container| {
             engine.container_by_name(container.name())
         }) {
@@ -68,13 +66,13 @@ impl Restoration<'_, '_, '_> {
             }
         }
         let removes_all = record.removes_containers(snapshot);
-        let containers = saved(snapshot);
+        let containers = snapshot.containers.items();
         let order = plan.dependencies.order().iter();
         let recreated = order.filter(|&index| removes_all || plan.create.contains(index));
         let lost: Vec<String> = recreated
             .filter_map(|&index| {
-                let files = unsaved(containers[index], snapshot);
-                (!files.is_empty()).then(|| files.line(containers[index]))
+                let files = unsaved(&containers[index], snapshot);
+                (!files.is_empty()).then(|| files.line(&containers[index]))
             })
             .collect();
         if !lost.is_empty() {

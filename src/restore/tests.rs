@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::json;
 
 use super::{
-    plan::{Plan, is_stranger, named, saved},
+    plan::{Plan, is_stranger, named},
     recipe::NewIds,
 };
 use crate::{
@@ -71,7 +71,10 @@ fn dependencies_come_first() {
         container("vpn", "vpn", "", "x"),
     ]);
     let plan = Plan::new(&snapshot, &[], (&BTreeSet::new(), &BTreeSet::new()));
-    let (order, saved) = (plan.dependencies.order().iter(), saved(&snapshot));
+    let (order, saved) = (
+        plan.dependencies.order().iter(),
+        snapshot.containers.items(),
+    );
     let names: Vec<&str> = order.map(|&index| saved[index].name()).collect();
     // `db` and `app` depend on each other: the cycle is cut.
     assert_eq!(names, ["vpn", "torrent", "db", "cache", "app"]);
@@ -179,12 +182,12 @@ proptest! {
     #[test]
     fn a_restore_plans_every_container_once(saved_ones in vec(inspected(), 0..5), others in vec(inspected(), 0..3)) {
         let snapshot = snapshot(saved_ones.clone());
-        let containers = saved(&snapshot);
+        let containers = snapshot.containers.items();
         let ids: NewIds = containers
             .iter()
             .map(|container| (container.id().to_owned(), "0".repeat(64)))
             .collect();
-        for container in &containers {
+        for container in containers {
             prop_assert_eq!(container.differences(container, Creator::Restore), []);
             prop_assert!(container.recipe(container.image_name(), &ids).body.is_object());
             let _ = container.own_files(&["/a", "/a/b", "//", ""], &[]);

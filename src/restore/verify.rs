@@ -7,7 +7,7 @@ use super::{
     Cause, RecordStep, Restoration, Scope,
     check::owner,
     compare::network_differences,
-    plan::{is_stranger, named, saved},
+    plan::{is_stranger, named},
     steps::matching,
     text,
 };
@@ -66,7 +66,7 @@ impl Restoration<'_, '_, '_> {
         if !unchecked.is_empty() {
             self.run.warn(list("not checked:", &unchecked));
         }
-        let count = matching(saved(self.snapshot()).len());
+        let count = matching(self.snapshot().containers.items().len());
         let mut lost = String::new();
         if !emptied.is_empty() {
             let what = listed(&emptied);
@@ -99,7 +99,7 @@ impl Restoration<'_, '_, '_> {
         }
         let all = existing.iter();
         let running = all.filter(|now| now.is_running()).count();
-        let mut matching = match (running, saved(self.snapshot()).len()) {
+        let mut matching = match (running, self.snapshot().containers.items().len()) {
             (0, _) => format!("{count}; nothing runs"),
             (_, all) if all == running => count,
             _ => match said(&self.not_run_again(&existing), "was not run again") {
@@ -208,7 +208,7 @@ impl Restoration<'_, '_, '_> {
 
     /// The jobs that had ended, and that were recreated and not started.
     fn not_run_again(&self, existing: &[Container]) -> Vec<String> {
-        let ended = saved(self.snapshot()).into_iter();
+        let ended = self.snapshot().containers.items().iter();
         ended
             .filter(|wanted| wanted.exit_code().is_some() && !wanted.is_kept_running())
             .filter(|wanted| named(existing, wanted.name()).is_some_and(Container::has_never_run))
@@ -261,8 +261,10 @@ impl Restoration<'_, '_, '_> {
     fn wait_for_health(&mut self) -> Result<Vec<Container>> {
         let existing = self.existing()?;
         let (snapshot, taken) = (self.snapshot(), self.snapshot().taken_at());
-        let starting: Vec<(String, String, Condition)> = saved(snapshot)
-            .into_iter()
+        let starting: Vec<(String, String, Condition)> = snapshot
+            .containers
+            .items()
+            .iter()
             .filter_map(|wanted| {
                 let now = named(&existing, wanted.name())?;
                 let pair = Compared::new(wanted, Some(now), taken);
@@ -301,9 +303,9 @@ impl Restoration<'_, '_, '_> {
 
     fn wrong_containers(&self, existing: &[Container]) -> Vec<String> {
         let snapshot = self.snapshot();
-        let containers = saved(snapshot);
+        let containers = snapshot.containers.items();
         let mut wrong = Vec::new();
-        for wanted in &containers {
+        for wanted in containers {
             let name = wanted.name();
             let Some(now) = named(existing, name) else {
                 wrong.push(format!("{name} does not exist"));
@@ -344,7 +346,7 @@ impl Restoration<'_, '_, '_> {
         if !snapshot.compose.text.contains("mac_address") {
             return Vec::new();
         }
-        let hidden = saved(snapshot).into_iter().filter_map(|container| {
+        let hidden = snapshot.containers.items().iter().filter_map(|container| {
             let networks = container.hidden_mac_addresses();
             (!networks.is_empty()).then(|| {
                 format!(
@@ -359,15 +361,20 @@ impl Restoration<'_, '_, '_> {
 
     fn wrong_networks(&self) -> Result<Vec<String>> {
         let now = self.existing_networks()?;
-        let wrong = self.saved_networks().iter().filter_map(|wanted| {
-            let name = text(wanted, "Name");
-            let Some(now) = now.get(name) else {
-                return Some(format!("network {name} does not exist"));
-            };
-            let differences = network_differences(wanted, now);
-            (!differences.is_empty())
-                .then(|| format!("network {name} differs: {}", differences.join(", ")))
-        });
+        let wrong = self
+            .snapshot()
+            .networks
+            .items()
+            .iter()
+            .filter_map(|wanted| {
+                let name = text(wanted, "Name");
+                let Some(now) = now.get(name) else {
+                    return Some(format!("network {name} does not exist"));
+                };
+                let differences = network_differences(wanted, now);
+                (!differences.is_empty())
+                    .then(|| format!("network {name} differs: {}", differences.join(", ")))
+            });
         Ok(wrong.collect())
     }
 

@@ -27,7 +27,7 @@ impl Restoration<'_, '_, '_> {
     /// Compares the volumes with the saved ones, not by name alone (B18).
     pub(super) fn compare_volumes(&self) -> Result<Volumes> {
         let snapshot = self.snapshot();
-        let saved = snapshot.volumes.known().map_or(&[][..], Vec::as_slice);
+        let saved = snapshot.volumes.items();
         let names: Vec<String> = saved.iter().map(|v| text(v, "Name").to_owned()).collect();
         let found = self.run.engine.inspect_volumes(&names)?;
         let now: BTreeMap<&str, &Value> = found.iter().map(|v| (text(v, "Name"), v)).collect();
@@ -86,7 +86,7 @@ impl Restoration<'_, '_, '_> {
     pub(super) fn restore_volumes(&mut self) -> Result<()> {
         let missing = self.compare_volumes()?.missing;
         let snapshot = self.snapshot();
-        let saved = snapshot.volumes.known().into_iter().flatten();
+        let saved = snapshot.volumes.items().iter();
         for volume in saved.filter(|volume| missing.iter().any(|name| name == text(volume, "Name")))
         {
             self.touch();

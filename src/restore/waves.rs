@@ -23,13 +23,13 @@ pub(super) struct Dependencies {
 }
 
 impl Dependencies {
-    pub(super) fn of(saved: &[&Container], snapshot: &Snapshot) -> Self {
+    pub(super) fn of(saved: &[Container], snapshot: &Snapshot) -> Self {
         let (service, depends_on) = (snapshot.label("service"), snapshot.label("depends_on"));
         let shares: Vec<Vec<usize>> = saved
             .iter()
             .map(|container| {
                 let shared = container.shares_with();
-                let is_shared = |other: &&Container| shared.contains(&other.id());
+                let is_shared = |other: &Container| shared.contains(&other.id());
                 positions(saved, is_shared).collect()
             })
             .collect();
@@ -38,7 +38,7 @@ impl Dependencies {
             let mut needs: Vec<_> = started.collect();
             for (name, condition) in container.depends_on(&depends_on) {
                 let condition = Condition::named(condition);
-                let is_of_service = |other: &&Container| other.label(&service) == Some(name);
+                let is_of_service = |other: &Container| other.label(&service) == Some(name);
                 needs.extend(positions(saved, is_of_service).map(|index| (index, condition)));
             }
             needs
@@ -76,7 +76,7 @@ impl Dependencies {
         all
     }
 
-    fn sort(&mut self, saved: &[&Container]) {
+    fn sort(&mut self, saved: &[Container]) {
         let mut begun = vec![false; saved.len()];
         let mut starts: Vec<usize> = (0..saved.len()).collect();
         let is_free = |index: usize| saved[index].fixed_addresses().next().is_none();
@@ -106,8 +106,8 @@ impl Dependencies {
 }
 
 fn positions(
-    saved: &[&Container],
-    matches: impl Fn(&&Container) -> bool,
+    saved: &[Container],
+    matches: impl Fn(&Container) -> bool,
 ) -> impl Iterator<Item = usize> {
     let found = saved.iter().enumerate();
     found.filter_map(move |(index, other)| matches(other).then_some(index))

@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use super::Run;
 use crate::{
-    model::{Deployment, Record},
+    model::{Deployment, Record, portainer_name},
     portainer::{Contents, Payload, Standing, persist},
     stack::StackName,
     text::printable,
@@ -29,16 +29,22 @@ pub enum RecordSeen {
 }
 
 impl Run<'_> {
+    /// The records of a stack on an environment, by its name or the name that Portainer gives it (M02).
+    pub fn records(&self, stack: &str, endpoint: i64) -> Result<Vec<Record>> {
+        let project = portainer_name(stack);
+        let mut records = self.portainer.records(endpoint, stack, &project)?;
+        records.retain(|record| record.endpoint_id == endpoint);
+        Ok(records)
+    }
+
     /// Looks for the record of a stack on an environment.
     pub fn seen(&self, name: &StackName, endpoint: i64) -> RecordSeen {
-        let here = |record: &Record| record.endpoint_id == endpoint;
-        let project = name.portainer_name();
-        let Ok(records) = self.portainer.records(endpoint, name.as_str(), &project) else {
-            return RecordSeen::Unknown;
-        };
-        match records.into_iter().find(here) {
-            Some(record) => RecordSeen::Exists(record.id, record.deployment),
-            None => RecordSeen::Absent,
+        match self.records(name.as_str(), endpoint) {
+            Err(_) => RecordSeen::Unknown,
+            Ok(records) => match records.into_iter().next() {
+                Some(record) => RecordSeen::Exists(record.id, record.deployment),
+                None => RecordSeen::Absent,
+            },
         }
     }
 
@@ -55,10 +61,8 @@ impl Run<'_> {
     /// Whether Portainer lists the record `id`. Warns of others with its name, which a proxy that repeats a create leaves: if one
     /// of them is deleted or stopped, Portainer removes the containers of all (M04).
     fn warn_of_twins(&mut self, id: &str, name: &StackName, endpoint: i64) -> Result<bool> {
-        let project = name.portainer_name();
-        let list = || self.portainer.records(endpoint, name.as_str(), &project);
+        let list = || self.records(name.as_str(), endpoint);
         let mut records = persist(self.restarted_by(), list)?;
-        records.retain(|record| record.endpoint_id == endpoint);
         let count = records.len();
         records.retain(|record| record.id != id);
         for twin in &records {

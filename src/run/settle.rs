@@ -213,7 +213,7 @@ impl Run<'_> {
             .or_else(|| containers.iter().find_map(transient));
         Ok(Look {
             records,
-            containers: containers.iter().map(id_and_state).collect(),
+            containers: containers.iter().map(Container::id_and_state).collect(),
             busy,
         })
     }
@@ -300,15 +300,6 @@ fn transient(container: &Container) -> Option<String> {
     }
     let starts = container.health() == Some("starting");
     starts.then(|| format!("the health check of container {name} has not finished"))
-}
-
-/// A container that restarts again and again does not count as a change.
-fn id_and_state(container: &Container) -> (String, String) {
-    let state = match container.status() {
-        "restarting" => "running",
-        state => state,
-    };
-    (container.id().to_owned(), state.to_owned())
 }
 
 fn unsettled(requests: &[SentRequest], look: &Look, after: Duration) -> Failure {
@@ -405,7 +396,7 @@ mod tests {
         assert!(transient(&container("running", "starting")).is_some());
         assert!(transient(&container("removing", "")).is_some());
         assert!(transient(&container("running", "healthy")).is_none());
-        let restarting = id_and_state(&container("restarting", ""));
-        assert_eq!(restarting, id_and_state(&container("running", "")));
+        let restarting = container("restarting", "").id_and_state();
+        assert_eq!(restarting, container("running", "").id_and_state());
     }
 }

@@ -156,7 +156,7 @@ impl Run<'_> {
             }
             (None, None) => Err(anyhow!("failed to list the containers")),
         });
-        let inspected = containers.known().map(Vec::as_slice).unwrap_or_default();
+        let inspected = containers.items();
         let record = of.record.map(|record| {
             let (contents, standing) = match seen.record {
                 Some(seen) => seen,
@@ -175,15 +175,14 @@ impl Run<'_> {
             })
         });
         let volumes = Known::from_result(self.volumes(project, inspected));
-        let births = volumes.known().into_iter().flatten().filter_map(|volume| {
+        let births = volumes.items().iter().filter_map(|volume| {
             let name = volume["Name"].as_str()?.to_owned();
             Some((name, engine.volume_birth(volume)?))
         });
         let changes = if is_seen {
             seen.changes
         } else {
-            let volumes = volumes.known().map_or(&[][..], Vec::as_slice);
-            read_changes(self.engine, inspected, volumes)
+            read_changes(self.engine, inspected, volumes.items())
         };
         let layers = in_parallel(inspected, |container| {
             let changes = changes.get(container.id())?.known()?;

@@ -335,10 +335,8 @@ impl Store {
         let newest = self.newest(|_| true)?;
         let volumes = newest
             .iter()
-            .filter_map(|saved| saved.snapshot.volumes.known());
-        let names = volumes
-            .flatten()
-            .filter_map(|volume| volume["Name"].as_str());
+            .flat_map(|saved| saved.snapshot.volumes.items());
+        let names = volumes.filter_map(|volume| volume["Name"].as_str());
         Ok(names.map(str::to_owned).collect())
     }
 

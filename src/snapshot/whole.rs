@@ -50,8 +50,7 @@ pub fn is_same_deployment(now: &[Container], before: &Snapshot) -> bool {
         });
         labeled.collect()
     };
-    let before = before.containers.known();
-    hashes(now) == before.map_or_else(BTreeSet::new, |all| hashes(all))
+    hashes(now) == hashes(before.containers.items())
 }
 
 /// How many containers a service has, and how many of them run.
