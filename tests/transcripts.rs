@@ -9,6 +9,8 @@ mod arrange;
 mod bench;
 #[path = "transcripts/format.rs"]
 mod format;
+#[path = "transcripts/listener.rs"]
+mod listener;
 #[path = "transcripts/query.rs"]
 mod query;
 #[path = "integration/schema.rs"]
@@ -32,6 +34,9 @@ use snapbox::{Assert, Data, assert::Action};
 
 /// The files end so.
 const END: &str = "session";
+
+/// What is in the names of those that need root or a real Compose program.
+const IGNORED: [&str; 2] = ["as_root_", "real_compose_"];
 
 /// How many sessions run at the same time.
 const THREADS: usize = 8;
@@ -63,8 +68,8 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) {
 fn trial(folder: &Path, path: PathBuf) -> Trial {
     let name = path.strip_prefix(folder).expect("below the folder");
     let name = name.with_extension("").display().to_string();
-    let is_of_root = name.contains("as_root_");
-    Trial::test(name.replace('/', "::"), move || compare(&path)).with_ignored_flag(is_of_root)
+    let is_ignored = IGNORED.iter().any(|part| name.contains(part));
+    Trial::test(name.replace('/', "::"), move || compare(&path)).with_ignored_flag(is_ignored)
 }
 
 /// Runs a transcript, and compares what happened with what it says.

@@ -26,7 +26,6 @@ mod listing;
 mod newer;
 mod output;
 mod plan;
-mod reading;
 mod rehearse;
 mod requests;
 mod restore;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    env,
     ffi::OsString,
     fs,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
@@ -24,17 +25,21 @@ use crate::{
     arrange::{self, Step},
     bench::{Bench, KEY, MARK, set_mode},
     format::{Part, indented, lines, parts},
+    listener::Listener,
     query::query,
     schema,
     screen::{everything_on, terminal},
 };
 
-/// The stacks root, the home directory, Portainer and the socket of Docker in a transcript. They are as long as the real ones, because
+/// The stacks root, the home directory, the port of Portainer and the socket of Docker in a transcript. They are as long as the real ones, because
 /// lines are broken at the width of the terminal.
 const ROOT: &str = "/opt/stacks";
 const HOME: &str = "/home/user";
-const ADDRESS: &str = "127.0.0.1:19443";
+const PORT: &str = "19443";
 const SOCKET: &str = "/tmp/stacklift-rehearsal-AbCdEf/engine.sock";
+
+/// The variable that names a real Compose program.
+const COMPOSE: &str = "STACKLIFT_TEST_COMPOSE";
 
 /// What stands for the SHA-256 fingerprint of Portainer's certificate, and of the one before it.
 const NOW: &str = "(fingerprint)";
@@ -121,6 +126,8 @@ struct Running {
     child: Child,
     out: JoinHandle<String>,
     err: fs::File,
+    /// What was read of `err`.
+    seen: String,
 }
 
 struct Session {
@@ -133,27 +140,35 @@ struct Session {
     columns: Option<u16>,
     /// The fingerprint of the certificate that Portainer had before it got another one.
     old_fingerprint: Option<String>,
+    /// The ports of Portainer and of listeners, each with that of every transcript.
+    ports: Vec<(u16, String)>,
     /// Processes of containers, with their parents.
     processes: Vec<(Child, u64)>,
     /// The command that runs beside those that follow.
     running: Option<Running>,
     /// The files of the stacks when the world last had them.
     synced: BTreeMap<String, Option<String>>,
+    /// What is typed before the next command runs.
+    typed: String,
 }
 
 impl Session {
     fn of(era: Era) -> Self {
         let bench = Bench::below(Path::new("/tmp"), era);
         bench.world(|world| world.stands_still = true);
+        let url = bench.base_url();
+        let port = url.rsplit(':').next().expect("a port").parse();
         Self {
             answers: Vec::new(),
             before: Vec::new(),
             bench,
             columns: Some(80),
             old_fingerprint: None,
+            ports: vec![(port.expect("a port"), PORT.to_owned())],
             processes: Vec::new(),
             running: None,
             synced: BTreeMap::new(),
+            typed: String::new(),
         }
     }
 
@@ -242,15 +257,28 @@ impl Session {
                 let libpod = Some(version.to_owned());
                 self.bench.engine_api(|api| api.libpod = libpod);
             }
-            ["start", "until", call, ..] => {
-                let line = line.splitn(4, ' ').nth(3).ok_or("which command?")?;
-                self.start(line, arrange::call(call)?)?;
+            ["start", "until", ref rest @ ..] => {
+                let (count, skipped) = match rest {
+                    ["second", ..] => (2, 4),
+                    _ => (1, 3),
+                };
+                let call = arrange::call(words[skipped - 1])?;
+                let line = line.splitn(skipped + 1, ' ').nth(skipped);
+                self.start(line.ok_or("which command?")?, call, count)?;
+            }
+            // It is still drawn when the command ends, or comes before the line that says so.
+            ["screen", "shows", ..] => {
+                let running = self.running.as_mut().ok_or("no command runs")?;
+                let text = line.splitn(3, ' ').nth(2).unwrap_or_default();
+                read_until(running, |seen| seen.contains(text));
             }
             ["signal", name] => {
                 let running = self.running.take().ok_or("no command runs")?;
                 kill_process(Pid::from_child(&running.child), signal(name)?).expect("sent");
                 return Ok(self.ended(running, None));
             }
+            ["type", text] => self.typed += &[text, "\n"].concat(),
+            ["listen", address, ref user @ ..] => self.listen(address, user, block)?,
             ["portainer", "finishes"] => self.bench.end_work_in(Duration::ZERO),
             ["portainer", "comes", "back"] => self.bench.revive().expect("alive again"),
             ["show", ref what @ ..] => return self.show(what),
@@ -262,6 +290,26 @@ impl Session {
             }
         }
         kept()
+    }
+
+    /// A server that is no part of the rehearsal: `listen [::1]:18001`, `listen 127.0.0.1:18001 as 65534`, `listen /opt/stacks/socket`.
+    fn listen(&mut self, address: &str, user: &[&str], script: &str) -> Result<(), String> {
+        let real = self.real(address);
+        let known = match address.rsplit_once(':') {
+            Some((host, _)) if real == address => [host, ":0"].concat(),
+            _ => real,
+        };
+        let text = |error: io::Error| error.to_string();
+        let listener = Listener::at(&known).map_err(text)?;
+        if let (Some(port), Some((_, shown))) = (listener.port, address.rsplit_once(':')) {
+            self.ports.push((port, shown.to_owned()));
+        }
+        if let ["as", user] = user {
+            let user = user.parse().map_err(|_| "which user?")?;
+            listener.give_to(user).map_err(text)?;
+        }
+        listener.serve(self.real(script), self.bench.root());
+        Ok(())
     }
 
     fn belongs(&self, container: &str, teams: &str) -> Result<(), String> {
@@ -323,6 +371,14 @@ impl Session {
                 let is_counted =
                     |one: &&Request| format!("{:?}", one.call) == *of || peer(one) == *of;
                 lines([requests.iter().filter(is_counted).count()].iter())
+            }
+            // The connections to Portainer, in their order.
+            ["connections"] => {
+                let requests = self.bench.requests();
+                let mut ports: Vec<u16> = requests.iter().map(|one| one.port).collect();
+                ports.retain(|port| *port != 0);
+                ports.dedup();
+                lines([ports.len()].iter())
             }
             // Sorted, because some are made side by side.
             ["requests", of @ ..] => {
@@ -419,8 +475,8 @@ impl Session {
         self.ended(running, picked)
     }
 
-    /// Starts a command, and waits until it has sent a request of the call.
-    fn start(&mut self, line: &str, call: Call) -> Result<(), String> {
+    /// Starts a command, and waits until it has sent this many requests of the call.
+    fn start(&mut self, line: &str, call: Call, count: usize) -> Result<(), String> {
         // The signal is for the program, and not for a shell.
         let mut command = self.shell(&format!("exec {}", self.real(line)));
         // It waits longer than all that happens meanwhile.
@@ -428,8 +484,8 @@ impl Session {
         let mut running = self.spawn(line, command, self.columns);
         let sent = |bench: &Bench| {
             let requests = bench.requests().into_iter();
-            let mut new = requests.skip(running.before.requests);
-            new.any(|one| one.call == call)
+            let new = requests.skip(running.before.requests);
+            new.filter(|one| one.call == call).count() >= count
         };
         while !sent(&self.bench) {
             if running.child.try_wait().expect("a child").is_some() {
@@ -442,7 +498,7 @@ impl Session {
     }
 
     /// Starts a command. A question is always asked on a terminal.
-    fn spawn(&self, line: &str, mut command: Command, columns: Option<u16>) -> Running {
+    fn spawn(&mut self, line: &str, mut command: Command, columns: Option<u16>) -> Running {
         let before = Before {
             containers: self.containers(),
             files: self.files(),
@@ -450,9 +506,11 @@ impl Session {
         };
         let is_asked = !self.answers.is_empty();
         let (out, inner_out) = ends(columns);
-        let (err, inner_err) = ends(columns.or(is_asked.then_some(120)));
+        let (mut err, inner_err) = ends(columns.or(is_asked.then_some(120)));
         if is_asked {
             command.stdin(inner_err.try_clone().expect("a copy"));
+            let typed = mem::take(&mut self.typed);
+            err.write_all(typed.as_bytes()).expect("typed");
         }
         command.stdout(inner_out).stderr(inner_err);
         // At the end, the inner ends of this process are closed, so that the output ends with the child.
@@ -463,21 +521,25 @@ impl Session {
             child,
             out: thread::spawn(move || everything_on(out)),
             err,
+            seen: String::new(),
         }
     }
 
     /// Waits until a command has ended, and types the answers. Returns what it printed and did.
-    fn ended(&mut self, running: Running, picked: Option<&str>) -> String {
+    fn ended(&mut self, mut running: Running, picked: Option<&str>) -> String {
+        answer(&mut running, mem::take(&mut self.answers), &self.bench);
         let Running {
             line,
             before,
             mut child,
             out,
             err,
+            seen,
         } = running;
-        let err = answered(err, mem::take(&mut self.answers), &self.bench);
+        let err = seen + &everything_on(err);
         let out = out.join().expect("read");
         let status = child.wait().expect("it ends");
+        let err = settled(&err, self.columns);
         let text = |text: String| text.replace("\r\n", "\n").replace('\x1b', "␛");
         let (out, err) = (text(out), text(err));
         let out = match picked {
@@ -529,6 +591,7 @@ impl Session {
             .env("PATH", self.bench.path(&[bin]))
             .env("WITHOUT_COMPOSE", self.path_without_compose(bin))
             .env("TERM", "dumb")
+            .envs(env::var_os(COMPOSE).map(|program| (COMPOSE, program)))
             .stdin(Stdio::null())
             .current_dir(self.bench.root());
         command
@@ -650,27 +713,27 @@ impl Session {
 
     /// What a transcript says, with the real paths.
     fn real(&self, text: &str) -> String {
-        text.replace(ROOT, &self.bench.root().display().to_string())
+        let text = text
+            .replace(ROOT, &self.bench.root().display().to_string())
             .replace(HOME, &self.bench.home().display().to_string())
-            .replace(
-                ADDRESS,
-                self.bench.base_url().trim_start_matches("https://"),
-            )
             .replace("CERTIFICATE\n", &self.bench.certificate_pem())
             .replace(BEFORE, self.old_fingerprint.as_deref().unwrap_or(BEFORE))
-            .replace(NOW, &fingerprint(&self.bench))
+            .replace(NOW, &fingerprint(&self.bench));
+        let ports = self.ports.iter();
+        ports.fold(text, |text, (port, shown)| {
+            text.replace(&format!(":{shown}"), &format!(":{port}"))
+        })
     }
 
     /// The paths and addresses of this run are replaced by those of every transcript.
     fn without_paths(&self, text: &str) -> String {
-        let port = self.bench.base_url().rsplit(':').next().map(str::to_owned);
-        let local = |host: &str, port: &str| [host, ":", port].concat();
-        let (port, shown) = (port.unwrap_or_default(), "19443");
+        let ports = self.ports.iter();
+        let text = ports.fold(text.to_owned(), |text, (port, shown)| {
+            text.replace(&format!(":{port}"), &format!(":{shown}"))
+                .replace(&format!("port {port}"), &format!("port {shown}"))
+        });
         text.replace(&self.bench.root().display().to_string(), ROOT)
             .replace(&self.bench.home().display().to_string(), HOME)
-            .replace(&local("127.0.0.1", &port), &local("127.0.0.1", shown))
-            .replace(&local("localhost", &port), &local("localhost", shown))
-            .replace(&["port ", &port].concat(), &["port ", shown].concat())
             .replace(&self.bench.socket().display().to_string(), SOCKET)
             // The name of the directory, without its path.
             .replace(&name(self.bench.root()), &name(Path::new(ROOT)))
@@ -788,28 +851,59 @@ fn signal(name: &str) -> Result<Signal, String> {
     }
 }
 
-/// What a program prints on a terminal, on which each answer is typed after a question.
-fn answered(mut terminal: fs::File, answers: Vec<Answer>, bench: &Bench) -> String {
-    let mut shown = String::new();
+/// Types each answer after a question.
+fn answer(running: &mut Running, answers: Vec<Answer>, bench: &Bench) {
     for answer in answers {
-        let start = shown.len();
-        while !is_question(&shown[start..]) {
-            let mut bytes = [0; 1024];
-            match terminal.read(&mut bytes) {
-                Ok(count) if count > 0 => shown.push_str(&String::from_utf8_lossy(&bytes[..count])),
-                _ => return shown,
-            }
+        let start = running.seen.len();
+        if !read_until(running, |seen| is_question(&seen[start..])) {
+            return;
         }
         for step in answer.before {
             bench.world(|world| bench.git(|git| step.apply(world, git)));
         }
         let typed = match &*answer.typed {
+            // Not the terminal of the session, it sends no signal itself.
+            "^C" => {
+                kill_process(Pid::from_child(&running.child), Signal::INT).expect("sent");
+                continue;
+            }
             "^D" => "\u{4}".to_owned(),
             typed => format!("{typed}\n"),
         };
-        terminal.write_all(typed.as_bytes()).expect("typed");
+        running.err.write_all(typed.as_bytes()).expect("typed");
     }
-    shown + &everything_on(terminal)
+}
+
+/// Reads the terminal until what it shows fits. Returns whether that came before the end.
+fn read_until(running: &mut Running, fits: impl Fn(&str) -> bool) -> bool {
+    while !fits(&running.seen) {
+        let mut bytes = [0; 1024];
+        match running.err.read(&mut bytes) {
+            Ok(count) if count > 0 => {
+                let read = String::from_utf8_lossy(&bytes[..count]);
+                running.seen.push_str(&read);
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// What is left on a terminal. Each text of the spinner, which a line begins with until it is erased, is a line before.
+fn settled(screen: &str, columns: Option<u16>) -> String {
+    let line = |line: &str| {
+        let mut drawn: Vec<&str> = line.split("\r\x1b[2K").collect();
+        let left = drawn.pop().unwrap_or_default();
+        let fits = |text: &&str| columns.is_none_or(|all| text.chars().count() + 2 < all.into());
+        assert!(drawn.iter().all(fits), "too wide to be erased: {line:?}");
+        // Apart from the time before it.
+        let texts = drawn.iter().filter_map(|text| text.split_once("s "));
+        let mut texts: Vec<String> = texts.map(|(_, text)| format!("({text})\r\n")).collect();
+        texts.dedup();
+        texts.concat() + left
+    };
+    let lines: Vec<String> = screen.split('\n').map(line).collect();
+    lines.join("\n")
 }
 
 /// Whether a question is shown: one of yes or no, or one whose default or explanation is in brackets.
