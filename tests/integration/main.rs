@@ -34,5 +34,4 @@ mod schema;
 mod screen;
 mod screenshot;
 mod several;
-mod terminal;
 mod transport;

@@ -3,7 +3,6 @@
 use std::{
     fs::{File, OpenOptions},
     io::Read,
-    process::{Command, Stdio},
 };
 
 use rustix::{
@@ -37,19 +36,4 @@ pub fn everything_on(mut terminal: File) -> String {
     let mut bytes = Vec::new();
     let _ = terminal.read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// What the binary prints on a terminal of this width, as lines.
-pub fn screen(command: &mut Command, columns: u16) -> String {
-    let (outer, inner) = terminal(columns, 24);
-    command
-        .stdin(Stdio::null())
-        .stdout(inner.try_clone().expect("a copy"))
-        .stderr(inner);
-    let mut child = command.spawn().expect("the binary runs");
-    // Closes the inner ends of this process, so that the output ends with the child.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let screen = everything_on(outer);
-    child.wait().expect("it ends");
-    screen.replace("\r\n", "\n")
 }

@@ -45,6 +45,9 @@ const COMPOSE: &str = "STACKLIFT_TEST_COMPOSE";
 const NOW: &str = "(fingerprint)";
 const BEFORE: &str = "(old fingerprint)";
 
+/// Erases a line of a terminal.
+const ERASE: &str = "\r\x1b[2K";
+
 /// What is masked because it differs between runs: `#` is a digit, `@` a letter, and `&` either.
 const MASKED: [(&str, &str); 9] = [
     ("stacklift-copies-&&&&&&", "stacklift-copies-AbCdEf"),
@@ -211,18 +214,11 @@ impl Session {
                 let own = std::process::id().into();
                 self.bench.change_container(name, |one| one.process = own);
             }
-            // A terminal is standard input only of a command that is answered.
-            ["answer", ref typed @ ..] => {
-                let (before, typed) = (mem::take(&mut self.before), typed.join(" "));
-                self.answers.push(Answer { before, typed });
-            }
-            ["before", "the", "answer", ..] => {
-                let rest = line.splitn(4, ' ').nth(3).unwrap_or_default();
-                self.before.push(Step::of(
-                    &self.real(rest),
-                    &self.real(block),
-                    self.bench.root(),
-                )?);
+            [
+                "answer" | "before" | "command" | "screen" | "signal" | "start" | "type",
+                ..,
+            ] => {
+                return self.steer(&words, line, block);
             }
             ["forget", "requests"] => self.bench.forget_requests(),
             ["no", "faults"] => self.bench.faults().clear(),
@@ -257,27 +253,6 @@ impl Session {
                 let libpod = Some(version.to_owned());
                 self.bench.engine_api(|api| api.libpod = libpod);
             }
-            ["start", "until", ref rest @ ..] => {
-                let (count, skipped) = match rest {
-                    ["second", ..] => (2, 4),
-                    _ => (1, 3),
-                };
-                let call = arrange::call(words[skipped - 1])?;
-                let line = line.splitn(skipped + 1, ' ').nth(skipped);
-                self.start(line.ok_or("which command?")?, call, count)?;
-            }
-            // It is still drawn when the command ends, or comes before the line that says so.
-            ["screen", "shows", ..] => {
-                let running = self.running.as_mut().ok_or("no command runs")?;
-                let text = line.splitn(3, ' ').nth(2).unwrap_or_default();
-                read_until(running, |seen| seen.contains(text));
-            }
-            ["signal", name] => {
-                let running = self.running.take().ok_or("no command runs")?;
-                kill_process(Pid::from_child(&running.child), signal(name)?).expect("sent");
-                return Ok(self.ended(running, None));
-            }
-            ["type", text] => self.typed += &[text, "\n"].concat(),
             ["listen", address, ref user @ ..] => self.listen(address, user, block)?,
             ["portainer", "finishes"] => self.bench.end_work_in(Duration::ZERO),
             ["portainer", "comes", "back"] => self.bench.revive().expect("alive again"),
@@ -290,6 +265,51 @@ impl Session {
             }
         }
         kept()
+    }
+
+    /// Steers the next command, or the one that runs. Returns what that printed and did if it has ended.
+    fn steer(&mut self, words: &[&str], line: &str, block: &str) -> Result<String, String> {
+        match *words {
+            // A terminal is standard input only of a command that is answered.
+            ["answer", ref typed @ ..] => {
+                let (before, typed) = (mem::take(&mut self.before), typed.join(" "));
+                self.answers.push(Answer { before, typed });
+            }
+            ["before", "the", "answer", ..] => {
+                let rest = line.splitn(4, ' ').nth(3).unwrap_or_default();
+                self.before.push(Step::of(
+                    &self.real(rest),
+                    &self.real(block),
+                    self.bench.root(),
+                )?);
+            }
+            ["start", "until", ref rest @ ..] => {
+                let (count, skipped) = match rest {
+                    ["second", ..] => (2, 4),
+                    _ => (1, 3),
+                };
+                let call = arrange::call(words[skipped - 1])?;
+                let line = line.splitn(skipped + 1, ' ').nth(skipped);
+                self.start(line.ok_or("which command?")?, call, count)?;
+            }
+            ["screen", "shows", ..] => {
+                let running = self.running.as_mut().ok_or("no command runs")?;
+                let text = line.splitn(3, ' ').nth(2).unwrap_or_default();
+                read_until(running, |seen| seen.contains(text));
+            }
+            ["command", "ends"] => {
+                let running = self.running.take().ok_or("no command runs")?;
+                return Ok(self.ended(running, None));
+            }
+            ["signal", name] => {
+                let running = self.running.take().ok_or("no command runs")?;
+                kill_process(Pid::from_child(&running.child), signal(name)?).expect("sent");
+                return Ok(self.ended(running, None));
+            }
+            ["type", text] => self.typed += &[text, "\n"].concat(),
+            _ => return Err(format!("unknown line: {line}")),
+        }
+        Ok(indented(' ', block))
     }
 
     /// A server that is no part of the rehearsal: `listen [::1]:18001`, `listen 127.0.0.1:18001 as 65534`, `listen /opt/stacks/socket`.
@@ -350,6 +370,69 @@ impl Session {
     /// What is there, as lines.
     fn show(&mut self, what: &[&str]) -> Result<String, String> {
         let shown = match what {
+            [
+                "calls" | "connections" | "count" | "header" | "request" | "requests",
+                ..,
+            ] => self.sent(what)?,
+            ["container", "access"] => {
+                let names = self.containers();
+                let owner = |id: &String| names.values().find(|one| one.id == *id);
+                self.bench.access(|access| {
+                    let own = access.controls.iter();
+                    lines(own.filter_map(|(id, one)| {
+                        Some(format!("{} teams {:?}", owner(id)?.name, one.teams))
+                    }))
+                })
+            }
+            ["access"] => self.bench.world(|world| {
+                lines(world.records.values().map(|one| {
+                    let control = &one.control;
+                    format!(
+                        "{} {:?} users {:?} teams {:?}",
+                        one.id, one.status, control.users, control.teams
+                    )
+                }))
+            }),
+            ["stacks"] => self.bench.world(|world| {
+                lines(world.records.values().map(|one| {
+                    let (env, text) = (json!(one.env), one.text.trim_end());
+                    let (id, name) = (one.id, &one.name);
+                    format!(
+                        "{id} {name}, environment {}, variables {env}\n{text}",
+                        one.endpoint
+                    )
+                }))
+            }),
+            ["volumes"] => self.bench.world(|world| {
+                lines(
+                    world
+                        .volumes
+                        .iter()
+                        .filter_map(|volume| volume["Name"].as_str()),
+                )
+            }),
+            ["containers"] => self.bench.world(|world| {
+                let mut all: Vec<&Container> = world.containers.values().collect();
+                all.sort_by(|one, other| one.name.cmp(&other.name));
+                lines(all.iter().map(|one| format!("{} {}", one.name, one.state)))
+            }),
+            ["container", name, path @ ..] => self.bench.world(|world| {
+                let container = world.container(name).ok_or("no container")?;
+                let json = serde_json::to_value(container).map_err(|error| error.to_string())?;
+                let mut shown = query(&path.join(" "), &json);
+                for one in world.containers.values() {
+                    shown = shown.replace(&one.id, &one.name);
+                }
+                Ok::<_, String>(shown)
+            })?,
+            _ => return Err(format!("cannot show {what:?}")),
+        };
+        Ok(indented(' ', &shown))
+    }
+
+    /// What was sent, as lines.
+    fn sent(&self, what: &[&str]) -> Result<String, String> {
+        Ok(match what {
             // What Portainer was last sent: the request, and apart from it the Compose file.
             ["request"] => {
                 let requests = self.bench.requests();
@@ -407,60 +490,8 @@ impl Session {
                 let values = requests.map(|one| format!("{}: {}", peer(&one), value(&one)));
                 lines(values.collect::<BTreeSet<_>>().iter())
             }
-            ["container", "access"] => {
-                let names = self.containers();
-                let owner = |id: &String| names.values().find(|one| one.id == *id);
-                self.bench.access(|access| {
-                    let own = access.controls.iter();
-                    lines(own.filter_map(|(id, one)| {
-                        Some(format!("{} teams {:?}", owner(id)?.name, one.teams))
-                    }))
-                })
-            }
-            ["access"] => self.bench.world(|world| {
-                lines(world.records.values().map(|one| {
-                    let control = &one.control;
-                    format!(
-                        "{} {:?} users {:?} teams {:?}",
-                        one.id, one.status, control.users, control.teams
-                    )
-                }))
-            }),
-            ["stacks"] => self.bench.world(|world| {
-                lines(world.records.values().map(|one| {
-                    let (env, text) = (json!(one.env), one.text.trim_end());
-                    let (id, name) = (one.id, &one.name);
-                    format!(
-                        "{id} {name}, environment {}, variables {env}\n{text}",
-                        one.endpoint
-                    )
-                }))
-            }),
-            ["volumes"] => self.bench.world(|world| {
-                lines(
-                    world
-                        .volumes
-                        .iter()
-                        .filter_map(|volume| volume["Name"].as_str()),
-                )
-            }),
-            ["containers"] => self.bench.world(|world| {
-                let mut all: Vec<&Container> = world.containers.values().collect();
-                all.sort_by(|one, other| one.name.cmp(&other.name));
-                lines(all.iter().map(|one| format!("{} {}", one.name, one.state)))
-            }),
-            ["container", name, path @ ..] => self.bench.world(|world| {
-                let container = world.container(name).ok_or("no container")?;
-                let json = serde_json::to_value(container).map_err(|error| error.to_string())?;
-                let mut shown = query(&path.join(" "), &json);
-                for one in world.containers.values() {
-                    shown = shown.replace(&one.id, &one.name);
-                }
-                Ok::<_, String>(shown)
-            })?,
             _ => return Err(format!("cannot show {what:?}")),
-        };
-        Ok(indented(' ', &shown))
+        })
     }
 
     /// Runs a command of the shell. Returns what it prints and does.
@@ -862,7 +893,7 @@ fn answer(running: &mut Running, answers: Vec<Answer>, bench: &Bench) {
             bench.world(|world| bench.git(|git| step.apply(world, git)));
         }
         let typed = match &*answer.typed {
-            // Not the terminal of the session, it sends no signal itself.
+            // It is not the terminal of a session, which would send the signal.
             "^C" => {
                 kill_process(Pid::from_child(&running.child), Signal::INT).expect("sent");
                 continue;
@@ -889,18 +920,17 @@ fn read_until(running: &mut Running, fits: impl Fn(&str) -> bool) -> bool {
     true
 }
 
-/// What is left on a terminal. Each text of the spinner, which a line begins with until it is erased, is a line before.
+/// What is left on a terminal. Where the spinner was, `␛[2K` comes first.
 fn settled(screen: &str, columns: Option<u16>) -> String {
     let line = |line: &str| {
-        let mut drawn: Vec<&str> = line.split("\r\x1b[2K").collect();
-        let left = drawn.pop().unwrap_or_default();
-        let fits = |text: &&str| columns.is_none_or(|all| text.chars().count() + 2 < all.into());
-        assert!(drawn.iter().all(fits), "too wide to be erased: {line:?}");
-        // Apart from the time before it.
-        let texts = drawn.iter().filter_map(|text| text.split_once("s "));
-        let mut texts: Vec<String> = texts.map(|(_, text)| format!("({text})\r\n")).collect();
-        texts.dedup();
-        texts.concat() + left
+        let Some((drawn, left)) = line.rsplit_once(ERASE) else {
+            return line.to_owned();
+        };
+        // With `^C` at its end, a wider one would continue on the next line.
+        let fits = |text: &str| columns.is_none_or(|all| text.chars().count() + 2 < all.into());
+        let is_narrow = drawn.split(ERASE).all(fits);
+        assert!(is_narrow, "too wide to be erased: {line:?}");
+        ["\x1b[2K", left].concat()
     };
     let lines: Vec<String> = screen.split('\n').map(line).collect();
     lines.join("\n")
