@@ -422,6 +422,8 @@ impl Session {
                 let mut shown = query(&path.join(" "), &json);
                 for one in world.containers.values() {
                     shown = shown.replace(&one.id, &one.name);
+                    // Docker's alias of it.
+                    shown = shown.replace(&one.id[..12], &one.name);
                 }
                 Ok::<_, String>(shown)
             })?,
@@ -591,6 +593,10 @@ impl Session {
         }
         let all = self.bench.requests().into_iter();
         let new: Vec<Request> = all.skip(before.requests).collect();
+        let says_key = |one: &Request| {
+            one.path.contains(KEY) || String::from_utf8_lossy(&one.body).contains(KEY)
+        };
+        assert!(!new.iter().any(says_key), "the key is in a request");
         let after = self.containers();
         let all = before.containers.values().chain(after.values());
         let names: BTreeMap<String, String> =
