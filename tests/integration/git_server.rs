@@ -11,14 +11,14 @@ use std::{
     thread,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use testbed::{Call, CloneError, Files};
 
-use crate::{
-    bench::{Bench, MARKED, PLAIN},
-    git::{FILE, nothing_was_sent, run, run_with, sent},
-};
+use crate::bench::{Bench, MARKED, PLAIN, Run};
+
+/// The Compose file of most tests.
+const FILE: &str = "blog/compose.yaml";
 
 /// `bob` and [`MARKED`], as HTTP sends them.
 const BASIC: &str = "Basic Ym9iOnMzY3IzdC03ZDFlNTVhMA==";
@@ -192,6 +192,29 @@ fn bench(compose: &str, env: Option<&str>) -> Bench {
     bench.started("web", compose, env);
     bench.git(|git| git.fetch = Some(fetch));
     bench
+}
+
+fn run(bench: &Bench, args: &str) -> Run {
+    run_with(bench, args, &[])
+}
+
+fn run_with(bench: &Bench, args: &str, env: &[(&str, &str)]) -> Run {
+    Run::of(bench.command(args).envs(env.iter().copied()))
+}
+
+/// The body of the one create.
+fn sent(bench: &Bench) -> Value {
+    let creates = bench.calls(Call::CreateGit);
+    assert_eq!(creates.len(), 1);
+    serde_json::from_slice(&creates[0].body).expect("JSON")
+}
+
+/// Whether Portainer was only read.
+fn nothing_was_sent(bench: &Bench) -> bool {
+    bench
+        .requests()
+        .iter()
+        .all(|one| matches!(one.method.as_str(), "GET" | "HEAD") || one.call == Call::Preview)
 }
 
 #[test]

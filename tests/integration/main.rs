@@ -1,6 +1,5 @@
 //! The real binary against the rehearsal's manager and engine; one file a feature.
 
-mod adopt_all;
 mod answers;
 mod backup;
 mod bench;
@@ -8,14 +7,10 @@ mod beyond;
 mod bounds;
 mod calls;
 mod compose;
-mod confirming;
 mod disk;
-mod edited;
 mod failures;
-mod git;
 mod git_server;
 mod hostile;
-mod interrupted;
 mod list;
 mod listing;
 mod newer;
