@@ -1,20 +1,16 @@
 //! The real binary against the rehearsal's manager and engine; one file a feature.
 
 mod answers;
-mod backup;
 mod bench;
 mod beyond;
-mod bounds;
 mod calls;
 mod compose;
 mod disk;
-mod failures;
 mod git_server;
 mod hostile;
 mod list;
 mod listing;
 mod newer;
-mod output;
 mod plan;
 mod rehearse;
 mod requests;

@@ -1,28 +1,8 @@
-//! What outlives a run: requests without a known end (B11), and snapshots (B15).
+//! Snapshots that outlive a run (B15).
 
 use std::fs;
 
-use testbed::{Call, FaultKind};
-
-use crate::bench::{Bench, PLAIN, id_of, instead, refusal};
-
-#[test]
-fn b11_a_lost_response_stays_in_the_journal_and_a_request_that_was_not_sent_does_not() {
-    for (call, kind, left) in [
-        (Call::Create, FaultKind::DieAfter, 1),
-        (Call::Create, refusal(), 0),
-        // It was waited for.
-        (Call::Create, FaultKind::CloseAfter, 0),
-        (Call::Create, instead(504, "<html>"), 0),
-        // Portainer is gone before the create is sent.
-        (Call::Me, FaultKind::DieAfter, 0),
-    ] {
-        let bench = Bench::web(PLAIN);
-        bench.once(call, kind.clone());
-        bench.run("web").code(1);
-        assert_eq!(bench.saved(".request").len(), left, "{kind:?}");
-    }
-}
+use crate::bench::{Bench, PLAIN, id_of};
 
 #[test]
 fn b15_a_run_never_removes_its_own_snapshot_or_the_first_whole_one() {
