@@ -2,9 +2,7 @@
 
 mod answers;
 mod bench;
-mod beyond;
 mod calls;
-mod compose;
 mod disk;
 mod git_server;
 mod hostile;

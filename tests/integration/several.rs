@@ -1,46 +1,8 @@
-//! Stacks of several files. The oracle compares what they mean; these tests show what a user sees.
+//! A directory below that of the stack. Transcripts show all other stacks of several files, and the oracle compares what they mean.
 
 use std::{fs, process::Command};
 
-use serde_json::json;
-
-use crate::bench::{Bench, PLAIN, Run};
-
-const SECRET: &str = "s3cr3t-of-an-app";
-
-/// The files of a stack below its directory.
-const FILES: &[(&str, &str)] = &[
-    (
-        "docker-compose.yml",
-        "include: [app/compose.yaml]\nservices:\n  a:\n    extends: {file: lib/base.yaml, service: base}\n    hostname: ${NAME}\n",
-    ),
-    (
-        "docker-compose.override.yml",
-        "services:\n  a: {labels: {b: '1'}}\n",
-    ),
-    (
-        "lib/base.yaml",
-        "services:\n  base: {image: busybox:1.36}\n",
-    ),
-    (
-        "app/compose.yaml",
-        "services:\n  app:\n    image: busybox:1.36\n    environment: {TOKEN: '${TOKEN}'}\n",
-    ),
-    ("app/.env", "TOKEN=s3cr3t-of-an-app\n"),
-    (".env", "NAME=host\n"),
-];
-
-/// A stack of several files that does not run.
-fn several() -> Bench {
-    let bench = Bench::new();
-    let dir = bench.stack("web", PLAIN, None);
-    for (file, text) in FILES {
-        let file = dir.join(file);
-        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-        fs::write(file, text).expect("a file");
-    }
-    bench
-}
+use crate::bench::{Bench, Run};
 
 /// The binary with a `docker-compose` that is this script.
 fn with_compose(bench: &Bench, args: &str, script: &str) -> Command {
@@ -54,33 +16,6 @@ fn with_compose(bench: &Bench, args: &str, script: &str) -> Command {
 fn with_real_compose(bench: &Bench, args: &str) -> Command {
     let program = std::env::var("STACKLIFT_TEST_COMPOSE").expect("STACKLIFT_TEST_COMPOSE");
     with_compose(bench, args, &format!("exec {program} \"$@\"\n"))
-}
-
-#[test]
-#[ignore = "needs a compose program: run scripts/test"]
-fn the_plan_names_the_files_and_nothing_on_disk_changes() {
-    let bench = several();
-    let plan = "plan web --output json";
-    let run = Run::of(&mut with_real_compose(&bench, plan)).code(1);
-    let report = run.json();
-    let files = [
-        "docker-compose.yml",
-        "docker-compose.override.yml",
-        "lib/base.yaml",
-        "app/compose.yaml",
-    ];
-    let adopt = &report["adopt"];
-    assert_eq!(adopt["combined_files"], json!(files), "{report}");
-    for (file, text) in FILES {
-        let found = fs::read_to_string(bench.dir("web").join(file)).expect("a file");
-        assert_eq!(found, *text, "{file}");
-    }
-    let render = "render web --as adopt --reveal";
-    let run = Run::of(&mut with_real_compose(&bench, render)).code(0);
-    let payload = run.json();
-    let text = payload["stackFileContent"].as_str().expect("a text");
-    let is_variable = text.contains("TOKEN: \"${TOKEN}\"") && !text.contains(SECRET);
-    assert!(is_variable, "{text}");
 }
 
 /// The text below `docker` in the directory of `web`, and the variables that it needs.
@@ -136,19 +71,4 @@ fn the_env_file_of_a_parent_directory_that_names_the_files_is_read() {
         let sent = Run::of(&mut with_real_compose(&bench, "render web --as adopt"));
         sent.code(0).says("/docker/important").hides("/docker/data");
     }
-}
-
-/// Compose prints `exec` for a `watch` that has none, and versions before 2.32 reject it.
-#[test]
-#[ignore = "needs a compose program: run scripts/test"]
-fn a_watch_in_several_files_is_sent_as_it_is_written() {
-    let bench = several();
-    let watch = "    develop: {watch: [{action: sync, path: ./src, target: /app}]}\n";
-    let text = format!("include: [app/compose.yaml]\n{PLAIN}{watch}");
-    bench.write("web", "docker-compose.yml", &text);
-    let sent = Run::of(&mut with_real_compose(&bench, "render web --as adopt"));
-    sent.code(0).says("action: sync").hides("exec");
-    let plan = Run::of(&mut with_real_compose(&bench, "plan web"));
-    plan.says("Cannot be adopted yet:\n  1. 1 image is not on this host\n")
-        .hides(&["exec", "  2. "]);
 }
