@@ -4,10 +4,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs, io,
     ops::Deref,
-    os::unix::{
-        fs::{PermissionsExt, symlink},
-        process::CommandExt,
-    },
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -40,6 +37,7 @@ pub struct Bench {
     pub rehearsal: Rehearsal,
     root: TempDir,
     home: TempDir,
+    #[allow(dead_code, reason = "only the transcripts use it")]
     programs: TempDir,
 }
 
@@ -122,13 +120,6 @@ impl Bench {
         bench
     }
 
-    /// The same stack, which was adopted.
-    pub fn adopted(compose: &str) -> Self {
-        let bench = Self::web(compose);
-        bench.run("adopt web").code(0);
-        bench
-    }
-
     /// A bench with the stack `web` and its `.env`, which was started by hand.
     pub fn with_env(compose: &str, env: &str) -> Self {
         let bench = Self::new();
@@ -153,6 +144,7 @@ impl Bench {
     }
 
     /// A directory for programs and what they print, which may contain values.
+    #[allow(dead_code, reason = "only the transcripts use it")]
     pub fn programs(&self) -> &Path {
         self.programs.path()
     }
@@ -298,11 +290,13 @@ impl Bench {
     }
 
     /// The stacks root.
+    #[allow(dead_code, reason = "only the transcripts use it")]
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
     /// The home of the user.
+    #[allow(dead_code, reason = "only the transcripts use it")]
     pub fn home(&self) -> &Path {
         self.home.path()
     }
@@ -354,27 +348,6 @@ impl Bench {
         command
     }
 
-    /// The binary, run by another user: a copy of it, because that user need not be able to reach the build. This process
-    /// never has the copy open (see [`write_script`]).
-    pub fn as_user<'a>(&self, args: impl Texts<'a>, user: u32) -> Command {
-        let program = self.root.path().join("stacklift");
-        copy_program(Path::new(env!("CARGO_BIN_EXE_stacklift")), &program);
-        let mut command = Command::new(program);
-        rerun(&self.command(args), &mut command).uid(user).gid(user);
-        command
-    }
-
-    /// The binary, run by a shell after these commands.
-    pub fn after_shell<'a>(&self, args: impl Texts<'a>, commands: &str) -> Command {
-        let mut command = Command::new("sh");
-        let inner = self.command(args);
-        command
-            .args(["-c", &format!("{commands}\nexec \"$0\" \"$@\"")])
-            .arg(inner.get_program());
-        rerun(&inner, &mut command);
-        command
-    }
-
     /// Runs the binary.
     pub fn run<'a>(&self, args: impl Texts<'a>) -> Run {
         Run::of(&mut self.command(args))
@@ -397,15 +370,8 @@ impl Bench {
         self.run(args).succeeds(says)
     }
 
-    /// Runs the binary, which must say this and that it changed nothing, and must have sent reads only.
-    #[track_caller]
-    pub fn stops<'a>(&self, args: impl Texts<'a>, says: impl Texts<'a>) -> Run {
-        let run = self.fails(args, says);
-        assert!(self.nothing_was_changed(), "{run:#?}");
-        run.says(&["error: ", "Nothing was changed", "hint: "])
-    }
-
     /// Starts the binary with its output in pipes.
+    #[allow(dead_code, reason = "only the matrix uses it")]
     pub fn spawn<'a>(&self, args: impl Texts<'a>) -> Child {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -457,17 +423,6 @@ impl Bench {
         text.as_str().expect("a string").to_owned()
     }
 
-    /// The variables that were sent.
-    pub fn sent_env(&self) -> Vec<(String, String)> {
-        let env = self.sent()["env"].clone();
-        let text = |value: &Value| value.as_str().expect("a string").to_owned();
-        env.as_array()
-            .expect("an array")
-            .iter()
-            .map(|variable| (text(&variable["name"]), text(&variable["value"])))
-            .collect()
-    }
-
     /// The ids of a project's containers.
     pub fn containers(&self, project: &str) -> Vec<String> {
         self.rehearsal.world(|world| {
@@ -477,14 +432,6 @@ impl Bench {
                 .map(|container| container.id.clone())
                 .collect()
         })
-    }
-
-    /// Whether Portainer and the engine only received reads.
-    pub fn nothing_was_changed(&self) -> bool {
-        self.rehearsal
-            .requests()
-            .iter()
-            .all(|request| matches!(request.method.as_str(), "GET" | "HEAD"))
     }
 
     /// The backups in a stack's directory.
@@ -529,22 +476,7 @@ fn yes_at(args: &[&str]) -> Option<usize> {
     (asks && !is_answered).then_some(command + 1)
 }
 
-/// Gives a command the arguments and the environment of another one.
-pub fn rerun<'c>(inner: &Command, command: &'c mut Command) -> &'c mut Command {
-    let environment = inner.get_envs();
-    command
-        .args(inner.get_args())
-        .env_clear()
-        .envs(environment.filter_map(|(name, value)| Some((name, value?))))
-        .stdin(Stdio::null())
-}
-
-/// Creates a named pipe.
-pub fn fifo(path: &Path) {
-    let made = Command::new("mkfifo").arg(path).status();
-    assert!(made.expect("mkfifo").success());
-}
-
+#[allow(dead_code, reason = "only the transcripts use it")]
 pub fn set_mode(path: impl AsRef<Path>, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
 }
