@@ -341,22 +341,6 @@ fn b06_a_plain_stack_is_neither_refused_nor_loses_anything() {
 }
 
 #[test]
-fn b06_a_text_that_compose_rejects_is_refused() {
-    let required = PLAIN.replace("image: x", "env_file: .env\n    image: ${TAG:?}");
-    for (compose, expected) in [
-        ("services: [\n", "yaml: line 1"),
-        (&required, "error while interpolating"),
-    ] {
-        let refusals = world(compose).refusals();
-        let start = format!(
-            "Compose would reject the file that is sent: docker compose 2.26.1: {expected}"
-        );
-        let starts = refusals.iter().map(|refusal| refusal.starts_with(&start));
-        assert_eq!(starts.collect::<Vec<_>>(), [true], "{refusals:?}");
-    }
-}
-
-#[test]
 fn b06_what_only_portainer_knows_is_not_refused() {
     let compose = "
 services:
@@ -370,17 +354,6 @@ secrets:
   token: {file: ~/token}
 ";
     world(compose).refuses([""; 0]);
-}
-
-#[test]
-fn b06_keys_that_some_compose_versions_reject_are_warnings() {
-    let compose = "services:\n  web:\n    image: x\n    restrat: always\n    x-note: 1\n    provider: {type: t}\n";
-    let world = world(compose);
-    world.refuses([""; 0]);
-    world.warns([
-        "line 4: the deployment fails if Compose in Portainer does not accept the key `restrat`",
-        "line 6: the deployment fails if Compose in Portainer does not accept the key `provider`, which requires Compose 2.35",
-    ]);
 }
 
 /// Found in the schemas of the releases: see `crates/composefile/tests/fixtures/first-releases.txt`.
@@ -419,71 +392,6 @@ models:
 }
 
 #[test]
-fn b06_an_env_that_portainer_cannot_read_is_refused() {
-    let refused = "Compose would reject .env as Portainer stores it: variable";
-    for (env, expected) in [
-        ("A=1\nKEY=\"one\ntwo\"\n", "KEY: unterminated quoted value"),
-        ("A B=1\n", "A B: key cannot contain a space"),
-    ] {
-        let mut world = world(PLAIN);
-        world.env = Some(env.to_owned());
-        world.refuses([format!("{refused} {expected}")]);
-        assert_eq!(world.losses(), [""; 0], "it is not a loss as well");
-    }
-}
-
-#[test]
-fn b06_files_that_are_missing_where_they_are_looked_for_are_refused() {
-    let compose = "
-services:
-  web:
-    image: x
-    volumes:
-      - type: bind
-        source: ./there
-        target: /a
-      - type: bind
-        source: ./gone
-        target: /b
-      - type: bind
-        source: relative
-        target: /c
-      - type: bind
-        source: ./gone
-        target: /d
-        bind: {create_host_path: true}
-      - ./gone:/e
-      - ../up:/f
-    devices: ['/dev/there', '/dev/gone:/dev/x', 'vendor.com/class=gone']
-    secrets: [token]
-secrets:
-  token:
-    file: token.txt
-  unused:
-    file: unused.txt
-";
-    let mut world = world(compose);
-    world.missing = vec!["/s/web/gone", "/dev/gone"];
-    let expected = [
-        "web mounts ./gone, which does not exist",
-        "web mounts relative, which Portainer does not have",
-        "web needs /dev/gone, which does not exist",
-        "secret token needs token.txt, which Portainer does not have",
-    ];
-    let details = |world: &World| {
-        let refusals = world.plan().blockers.into_iter();
-        refusals
-            .flat_map(|refusal| refusal.details)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(details(&world), expected);
-
-    world.environment = Environment::Unknown(String::new());
-    let known = [expected[1], expected[3]];
-    assert_eq!(details(&world), known, "which host is unknown");
-}
-
-#[test]
 fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known() {
     let compose = "include: [./more.yml]\nservices:\n  web:\n    image: x\n";
     let mut world = world(compose);
@@ -497,17 +405,6 @@ fn b06_files_that_portainer_cannot_read_are_refused_where_its_container_is_known
     world.others = vec![portainer];
     world.refuses([""; 0]);
     world.warns([""; 0]);
-}
-
-#[test]
-fn b06_stack_env_is_not_written_without_variables() {
-    let compose = "services:\n  web:\n    image: x\n    \"env_file\": stack.env\n";
-    let mut world = world(compose);
-    let is_missing = |refusal: &Finding| refusal.kind == Kind::UnreadableFiles;
-    let refused = world.plan().blockers;
-    assert!(refused.iter().any(is_missing), "{refused:?}");
-    world.env = Some("A=1\n".to_owned());
-    assert!(!world.plan().blockers.iter().any(is_missing));
 }
 
 #[test]
@@ -543,53 +440,6 @@ fn b27_images_that_the_deployment_would_pull_are_pulled_first() {
             .collect();
         assert_eq!(found.join(" "), pulls, "{service}");
     }
-}
-
-#[test]
-fn b06_images_that_cannot_be_had_are_refused() {
-    let mut world = world("services:\n  web:\n    image: y\n    pull_policy: never\n");
-    world.images.insert("y".to_owned(), None);
-    world.refuses([
-        "images cannot be pulled or built: web: image y is not on this host, and `pull_policy: never` forbids pulling it",
-    ]);
-    world.compose = "services:\n  web:\n    image: y\n".to_owned();
-    world.refuses([""; 0]);
-    world.warns([""; 0]);
-    let expected = "image y will be pulled before anything is stopped";
-    assert_eq!(messages(&world.plan().notices), [expected]);
-    world.compose = "services:\n  web:\n    build: app\n".to_owned();
-    world.images.insert("web-web".to_owned(), None);
-    world.refuses([
-        "images cannot be pulled or built: web: image web-web is not on this host, and Portainer cannot read its build context app",
-    ]);
-    world.images.remove("web-web");
-    // Nobody looked for the image.
-    world.warns([""; 0]);
-}
-
-#[test]
-fn b06_external_networks_and_volumes_must_exist() {
-    let compose = "
-services:
-  web:
-    image: x
-    networks: [known, gone]
-    volumes: [data:/data, known:/known]
-networks:
-  known: {external: true}
-  gone: {external: true}
-  unused: {external: true}
-volumes:
-  known: {external: true}
-  data: {name: lost, external: true}
-";
-    world(compose).refuses([
-        "external networks or volumes do not exist: network gone does not exist\nvolume lost does not exist",
-    ]);
-    let own = "services: {web: {image: x, networks: [lan]}}\nnetworks: {lan: {name: known}}";
-    world(own).refuses([
-        "networks of the stack were not created by Compose: network known exists, but Compose did not create it as lan",
-    ]);
 }
 
 #[test]
@@ -655,41 +505,6 @@ networks: {lan: {name: lan}}
 }
 
 #[test]
-fn b06_ports_and_addresses_that_two_services_have_are_refused() {
-    let compose = "
-services:
-  web: &web
-    image: x
-    ports: ['8080:80', '8081-8082:80-81']
-    networks: {lan: {ipv4_address: 172.30.0.9}}
-  b:
-    <<: *web
-    ports: ['127.0.0.1:8080:80', '8080:80/udp', '8082:80']
-  none: {image: x, ports: ['8080:80'], scale: 0}
-networks: {lan: {}}
-";
-    let refusals = world(compose).plan().blockers.into_iter();
-    assert_eq!(
-        refusals.map(|refusal| refusal.message).collect::<Vec<_>>(),
-        [
-            "port 8080/tcp of b is also published by web",
-            "port 8082/tcp of b is also published by web",
-            "the address 172.30.0.9 of b in network web_lan is also that of web",
-        ]
-    );
-}
-
-#[test]
-fn b06_what_exists_on_another_engine_is_only_a_warning() {
-    let compose = "services:\n  web:\n    image: x\n    networks: [gone]\nnetworks:\n  gone: {external: true}\n";
-    let mut world = world(compose);
-    world.environment = Environment::Unknown("no response".to_owned());
-    world.refuses([""; 0]);
-    let expected = "the deployment may fail: network gone does not exist";
-    assert_eq!(world.plan().warnings[1].message, expected);
-}
-
-#[test]
 fn b06_a_port_that_a_program_uses_is_a_warning() {
     for (ports, is_warned) in [
         ("18700:80", true),
@@ -703,24 +518,4 @@ fn b06_a_port_that_a_program_uses_is_a_warning() {
             .any(|warning| warning.message.contains(said));
         assert_eq!(found, is_warned, "{ports}: {warnings:?}");
     }
-}
-
-#[test]
-fn b06_mounts_that_every_engine_rejects_are_refused() {
-    let refused = |mount: &str| {
-        let text = format!(
-            "services:\n  web:\n    image: x\n    volumes: {mount}\nvolumes: {{x: {{}}, data: {{}}, '1': {{}}}}\n"
-        );
-        world(&text).plan().blockers.iter().any(|refusal| {
-            let line = "web: Docker rejects";
-            refusal.kind == Kind::Rejected && refusal.details[0].starts_with(line)
-        })
-    };
-    for mount in [
-        "x:/x", "x:/x:ro", "x:/x:/y", "C:\\a:/b", "data:b", "relative",
-    ] {
-        assert!(refused(&format!("['{mount}']")), "{mount}");
-    }
-    let accepted = "[/a, 'data:/x', './a:/b', '1:/x', {type: volume, source: x, target: /x}]";
-    assert!(!refused(accepted));
 }
