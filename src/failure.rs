@@ -88,14 +88,14 @@ impl Failure {
         Self::in_chain(error).any(|failure| failure.is_mistyped)
     }
 
-    /// Marks an error that no command can undo, or not if `is_final` is false.
+    /// Marks an error that no command can repair, or not if `is_final` is false.
     #[must_use]
     pub fn final_if(mut self, is_final: bool) -> Self {
         self.is_final = is_final;
         self
     }
 
-    /// Whether no command can undo what `error` says.
+    /// Whether no command can repair what `error` says.
     pub fn is_final(error: &anyhow::Error) -> bool {
         Self::in_chain(error).any(|failure| failure.is_final)
     }

@@ -283,6 +283,13 @@ impl Changes {
         !self.in_memory.is_empty() || !self.unseen_memory.is_empty()
     }
 
+    /// The paths of the image that were deleted.
+    pub fn deleted(&self) -> impl Iterator<Item = &str> {
+        let deleted = self.listed.iter();
+        let deleted = deleted.filter(|change| change.kind == ChangeKind::Deleted);
+        deleted.map(|change| change.path.as_str())
+    }
+
     /// Whether the layer has this path of its own.
     pub fn has(&self, path: &str) -> bool {
         let mut all = self.listed.iter();

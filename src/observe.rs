@@ -33,7 +33,7 @@ use crate::{
     },
     portainer::{BaseUrl, PortainerReader, Repository},
     rewrite::{
-        env::{secrets, stack_env},
+        env::{is_secret, secrets, stack_env},
         faithful::{Runs, compose_files, written_services},
     },
     run::{Seen, Subject},
@@ -469,7 +469,10 @@ impl Situation<'_> {
         before.remote.environment = environment;
         let about = engine.and_then(|engine| engine.about().ok());
         let host = &mut before.host;
-        host.engine_version = about.and_then(|about| about.version.clone());
+        if let Some(about) = about {
+            host.engine_version.clone_from(&about.version);
+            host.runtimes.clone_from(&about.runtimes);
+        }
         // They are unknown, and not none.
         host.containers = details.containers.filter(|_| host.listed.is_some());
         (host.at, host.changes, host.images) = (details.at, details.changes, details.images);
@@ -590,6 +593,7 @@ fn path_kind(path: &str) -> PathKind {
 /// Hides what must not be shown of `.env`, and the values that are sent (B13).
 pub fn mask(source: &StackText, sent: &[Variable]) -> Mask {
     let secrets = secrets(source.env.as_deref().unwrap_or_default());
-    let sent = sent.iter().map(|variable| variable.value.as_str());
+    let sent = sent.iter().filter(|variable| is_secret(&variable.name));
+    let sent = sent.map(|variable| variable.value.as_str());
     Mask::new(sent.chain(secrets.iter().map(String::as_str)))
 }

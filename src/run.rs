@@ -16,7 +16,7 @@ use crate::{
     model::{Container, Pull, Variable, projects_of},
     plan::ServicePlan,
     portainer::{BaseUrl, Portainer, PortainerReader},
-    rewrite::env::secrets,
+    rewrite::env::{is_secret, secrets},
     snapshot::{Place, StackLock, Store, check_state_dir},
     text::{Mask, excerpt},
 };
@@ -365,7 +365,10 @@ impl<'a> Run<'a> {
     /// that are hidden already. Call it before the first request whose response may contain them.
     pub fn hide(&mut self, env: Option<&str>, variables: &[Variable]) {
         self.secrets.extend(env.into_iter().flat_map(secrets));
-        let values = variables.iter().map(|variable| variable.value.clone());
+        let values = variables
+            .iter()
+            .filter(|variable| is_secret(&variable.name));
+        let values = values.map(|variable| variable.value.clone());
         self.secrets.extend(values);
         self.portainer.hide(self.mask());
     }

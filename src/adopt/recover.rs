@@ -72,16 +72,7 @@ impl Adoption<'_, '_> {
         let ran = compared.iter().any(|pair| pair.before.is_some());
         let snapshot = self.report.snapshot.clone().filter(|_| ran);
         let is_replaced = compared.iter().any(|pair| pair.change != Change::Kept);
-        let why = if snapshot.is_none() {
-            Some("there were no containers before")
-        } else if !is_replaced {
-            // A restore would recreate them, which interrupts more than what changed.
-            Some("no container was recreated, restarted or removed")
-        } else if self.a.on_failure == OnFailure::Leave {
-            Some("of --on-failure leave")
-        } else {
-            None
-        };
+        let why = self.why_left(snapshot.is_some(), is_replaced);
         let (Some(snapshot), None) = (&snapshot, why) else {
             let why = why.unwrap_or_default();
             let what = format!("nothing was restored, because {why}: {summary}");
@@ -105,6 +96,11 @@ impl Adoption<'_, '_> {
         let restored = self.restore_all(snapshot, &compared);
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let now = self.look();
+        // Files that only the removed containers had are gone for good.
+        let (restored, lost) = match restored {
+            Err(lost) if Failure::is_final(&lost) => (Ok(()), Some(lost)),
+            restored => (restored, None),
+        };
         match restored {
             Ok(()) => {
                 self.report.outcome = Outcome::Restored;
@@ -136,12 +132,29 @@ impl Adoption<'_, '_> {
                     (seen, _) => clause(seen),
                 };
                 self.mark(&Progress::Whole(format!("{what}; {has}")));
-                because(said(), cause, hint.as_deref())
+                let lost = lost.as_ref().and_then(Failure::details_of);
+                let told = Failure::details_of(cause).into_iter().chain(lost);
+                let told: Vec<String> = told.map(str::to_owned).collect();
+                failed(said(), cause, hint.as_deref()).lines(&told).into()
             }
             Err(second) => {
                 let left = now.map(|now| changes(&before.compare(&now, tool)));
                 self.not_restored(left.ok(), cause, &second, seen)
             }
+        }
+    }
+
+    /// Why the containers are not restored, if they are not.
+    fn why_left(&self, ran: bool, is_replaced: bool) -> Option<&'static str> {
+        if !ran {
+            Some("there were no containers before")
+        } else if !is_replaced {
+            // A restore would recreate them, which interrupts more than what changed.
+            Some("no container was recreated, restarted or removed")
+        } else if self.a.on_failure == OnFailure::Leave {
+            Some("of --on-failure leave")
+        } else {
+            None
         }
     }
 
@@ -382,7 +395,6 @@ impl Adoption<'_, '_> {
             .details_from(cause)
             .details(details.join("\n"))
             .hint_if_any(Failure::hint_of(second))
-            .final_if(Failure::is_final(second))
             .into()
     }
 
@@ -488,7 +500,10 @@ fn restoring<'a>(
 
 /// The error of the run: what failed, with the details of its cause, and a hint: the given one or that of the cause.
 fn because(message: String, cause: &Error, hint: Option<&str>) -> Error {
+    failed(message, cause, hint).into()
+}
+
+fn failed(message: String, cause: &Error, hint: Option<&str>) -> Failure {
     let failure = Failure::new(message).details_from(cause);
-    let hint = hint.or(Failure::hint_of(cause));
-    failure.hint_if_any(hint).into()
+    failure.hint_if_any(hint.or(Failure::hint_of(cause)))
 }

@@ -43,9 +43,7 @@ pub(super) fn show_stopped(console: &Console, stopped: &Stopped) {
         console.details("Canceled.");
         console.state(state);
     }
-    if !Failure::is_final(&stopped.error) {
-        show_roll_back(console, state.roll_back());
-    }
+    show_roll_back(console, state.roll_back());
 }
 
 /// Shows how to roll back, if that is possible.

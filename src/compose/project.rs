@@ -71,6 +71,9 @@ impl Project {
             // Compose prints optional dependencies on inactive services, and `up` removes them.
             if let Some(Value::Object(dependencies)) = fields.get_mut("depends_on") {
                 dependencies.retain(|name, how| how["required"] != false || active.contains(name));
+                if dependencies.is_empty() {
+                    fields.shift_remove("depends_on");
+                }
             }
             let written = written.and_then(|written| written.get(name));
             let service = sections.service(name, &fields, written);

@@ -1,6 +1,9 @@
 //! What the engine says about itself, and how it is reached.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{EngineReader, choice::Route};
 use crate::text::without_credentials;
@@ -16,6 +19,8 @@ pub struct About {
     pub api: Option<String>,
     /// The log driver of containers that name none.
     pub log_driver: Option<String>,
+    /// The OCI runtimes that it knows by name.
+    pub runtimes: BTreeSet<String>,
 }
 
 /// The fields of `GET /info`, and of what `info` prints as JSON.
@@ -26,6 +31,8 @@ pub(super) struct Info {
     id: Option<String>,
     server_version: Option<String>,
     logging_driver: Option<String>,
+    #[serde(default)]
+    runtimes: serde_json::Map<String, Value>,
     /// Why the command could not read the rest.
     pub(super) server_errors: Option<Vec<String>>,
 }
@@ -39,6 +46,7 @@ impl Info {
             version: set(&self.server_version),
             api,
             log_driver: set(&self.logging_driver),
+            runtimes: self.runtimes.keys().cloned().collect(),
         })
     }
 }

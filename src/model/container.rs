@@ -456,6 +456,10 @@ impl Container {
         files
     }
 
+    pub fn has_read_only_root(&self) -> bool {
+        self.is_true("/HostConfig/ReadonlyRootfs")
+    }
+
     /// Whether a mount hides this path of its layer: the engine created it for another mount, such as `/sys/fs/cgroup` below
     /// a bind mount on `/sys`.
     pub fn hides(&self, path: &str) -> bool {

@@ -12,7 +12,7 @@ use crate::{
     parallel::side_by_side,
     rewrite::{
         combine::{self, Avoid, Resolved, differences, expected, without_fragments},
-        env::secrets,
+        env::{is_secret, secrets},
         faithful::{self, Faithful, Runs},
         portainer::STACK_ENV,
     },
@@ -180,7 +180,8 @@ pub(super) fn values<'f>(
     files: impl Iterator<Item = &'f Arc<[u8]>>,
 ) -> Vec<String> {
     let values = files.flat_map(|text| secrets(&String::from_utf8_lossy(text)));
-    let own = env.iter().map(|(_, value)| value.clone());
+    let own = env.iter().filter(|(name, _)| is_secret(name));
+    let own = own.map(|(_, value)| value.clone());
     own.chain(values).collect()
 }
 

@@ -60,6 +60,8 @@ pub struct Host {
     pub volumes: Option<ListedObjects>,
     /// The version of the engine, such as `20.10.24`.
     pub engine_version: Option<String>,
+    /// The OCI runtimes that it knows by name; empty if they are unknown.
+    pub runtimes: BTreeSet<String>,
     /// The variables of Portainer's container; empty if they are unknown.
     pub portainer_env: BTreeMap<String, String>,
 }

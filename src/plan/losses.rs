@@ -12,6 +12,8 @@ pub mod record;
 pub mod replacement;
 pub mod text;
 
+use std::collections::BTreeSet;
+
 use crate::{
     finding::{Finding, Kind},
     model::{Carried, Changes, Container},
@@ -102,6 +104,14 @@ pub fn files(container: &Container, changes: &Changes, placed: &[String]) -> Opt
     let unlisted = changes.total.saturating_sub(changes.listed.len());
     let mut files = container.own_files(&paths, placed);
     files.sort_unstable();
-    let files = first_of(&files, unlisted)?;
-    Some(format!("files written inside the container: {files}"))
+    let gone: BTreeSet<&str> = changes.deleted().collect();
+    let (deleted, written): (Vec<&str>, Vec<_>) =
+        files.into_iter().partition(|path| gone.contains(path));
+    let written = first_of(&written, unlisted);
+    let written = written.map(|files| format!("files written inside the container: {files}"));
+    let deleted = first_of(&deleted, 0);
+    let deleted =
+        deleted.map(|files| format!("files deleted inside the container exist again: {files}"));
+    let told: Vec<String> = written.into_iter().chain(deleted).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }

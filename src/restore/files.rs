@@ -149,6 +149,23 @@ impl Restoration<'_, '_, '_> {
         })
     }
 
+    /// The files that were deleted in the saved containers, and that the recreated ones have again.
+    pub(super) fn undeleted(&self, existing: &[Container]) -> Vec<String> {
+        let snapshot = self.snapshot();
+        let recreated = snapshot.containers.items().iter().filter(|wanted| {
+            named(existing, wanted.name()).is_some_and(|now| now.id() != wanted.id())
+        });
+        let told = recreated.filter_map(|wanted| {
+            let deleted = &snapshot.layers.get(wanted.id())?.deleted;
+            let files = first_of(deleted, 0)?;
+            let name = wanted.name();
+            Some(format!(
+                "files of its image that were deleted in {name} exist again: {files}"
+            ))
+        });
+        told.collect()
+    }
+
     /// The files of the saved containers that the recreated ones do not have. A file may have changed since its container
     /// started, but it must exist, unless this run put it there. Returns those that can be put back, and those that are lost.
     pub(super) fn wrong_files(

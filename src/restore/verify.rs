@@ -31,7 +31,8 @@ impl Restoration<'_, '_, '_> {
         let (troubles, mut unchecked) = (wrong.len(), Vec::new());
         wrong.extend(self.wrong_containers(&existing));
         wrong.extend(self.wrong_networks().context(failed)?);
-        let emptied = self.emptied(&existing).context(failed)?;
+        let mut emptied = self.emptied(&existing).context(failed)?;
+        emptied.extend(self.undeleted(&existing));
         let files = self.wrong_files(&existing, &mut unchecked);
         let (files, lost_files) = files.context(failed)?;
         wrong.extend(files);

@@ -39,12 +39,23 @@ pub fn stack_env(variables: &[Variable]) -> String {
 /// variables, which Compose may read as part of a value (B13).
 pub fn secrets(env: &str) -> Vec<String> {
     let sent = contract_env(env).variables.into_iter();
+    let sent = sent.map(|variable| (variable.name, variable.value));
     let read = dotenv::parse(env, &|_| None).unwrap_or_default();
     let rest = env.lines().filter(|line| !line.contains('='));
-    let mut values: Vec<String> = sent.map(|variable| variable.value).collect();
-    values.extend(read.iter().map(|(_, value)| value.clone()));
-    values.extend(rest.map(str::to_owned));
-    values
+    let all = sent.chain(read).filter(|(name, _)| is_secret(name));
+    let values = all.map(|(_, value)| value);
+    values.chain(rest.map(str::to_owned)).collect()
+}
+
+/// Whether the value of a variable must not be shown. Compose's own name files, the project and its profiles.
+pub fn is_secret(name: &str) -> bool {
+    ![
+        "COMPOSE_FILE",
+        "COMPOSE_ENV_FILES",
+        "COMPOSE_PROJECT_NAME",
+        "COMPOSE_PROFILES",
+    ]
+    .contains(&name)
 }
 
 /// Reads the text of a `.env` as C41–C43 say.

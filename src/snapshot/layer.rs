@@ -19,6 +19,9 @@ use crate::model::{Change, ChangeKind, Changes};
 /// The most bytes that are kept of one container.
 pub const MOST_BYTES: u64 = 1 << 20;
 
+/// The most bytes of an archive to read for the headers of its first entry.
+const HEADERS: u64 = 8 << 10;
+
 /// The most paths that are read of one container. Each read takes the engine about 0.1 seconds.
 const MOST_READS: usize = 50;
 
@@ -37,6 +40,9 @@ pub struct Layer {
     /// The changed paths that hold data and are not in the archive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<String>,
+    /// The files of the image that were deleted: a new container has them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<String>,
     /// Why a path could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -62,9 +68,52 @@ struct Entry {
     data: Vec<u8>,
 }
 
+impl Entry {
+    /// `below` is the directory that the archive is of.
+    fn read(mut entry: tar::Entry<'_, &[u8]>, below: &str) -> io::Result<Self> {
+        let below = below.trim_start_matches('/');
+        let named = |name: &[u8]| {
+            let name = name.strip_suffix(b"/").unwrap_or(name);
+            let mut path = below.as_bytes().to_vec();
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name);
+            path
+        };
+        let mut extensions = Vec::new();
+        for extension in entry.pax_extensions()?.into_iter().flatten() {
+            let extension = extension?;
+            if let Ok(key) = extension.key()
+                && !matches!(key, "path" | "linkpath")
+            {
+                extensions.push((key.to_owned(), extension.value_bytes().to_vec()));
+            }
+        }
+        let is_hard_link = entry.header().entry_type() == EntryType::Link;
+        let link = entry.link_name_bytes().map(|link| {
+            if is_hard_link {
+                named(&link)
+            } else {
+                link.into_owned()
+            }
+        });
+        let (path, header) = (named(&entry.path_bytes()), entry.header().clone());
+        let mut data = Vec::new();
+        entry.read_to_end(&mut data)?;
+        Ok(Self {
+            path,
+            link,
+            extensions,
+            header,
+            data,
+        })
+    }
+}
+
 impl Layer {
     /// Reads what is small enough. `read` returns a path as a tar archive of at most that many bytes, and whether it is
-    /// complete. The rest is [`Self::unsaved`]: what is larger, and files of the image that were deleted.
+    /// complete. What is larger is [`Self::unsaved`]. Of the directories of the image, only the owner and the mode are kept.
     ///
     /// Files that name a process are left out, because they would make a program refuse to start. So are sockets, which
     /// no archive can contain.
@@ -82,7 +131,7 @@ impl Layer {
         let leaves: BTreeSet<&str> = container.own_files(&paths, &[]).into_iter().collect();
         let mut left = MOST_BYTES;
         let mut done = BTreeSet::new();
-        let mut entries = Vec::new();
+        let (mut entries, mut directories) = (Vec::new(), Vec::new());
         for change in roots(container, changes, &leaves)
             .into_iter()
             .take(MOST_READS)
@@ -96,13 +145,11 @@ impl Layer {
                     break;
                 }
             };
-            let is_image_directory = || {
-                let mut archive = tar::Archive::new(&archive[..]);
-                let first = archive.entries().ok()?.next()?.ok()?;
-                Some(first.header().entry_type() == EntryType::Directory)
-            };
-            if change.kind == ChangeKind::Modified && is_image_directory() == Some(true) {
-                // Something inside it came and went: no file of it changed.
+            if change.kind == ChangeKind::Modified
+                && let Some(directory) = directory(&archive, root)
+            {
+                // No file of it changed: something inside it came and went, or its owner or mode changed.
+                directories.push(directory);
                 done.insert(root);
             } else if is_whole && let Ok(read) = entries_in(&archive, parent(root)) {
                 left = left.saturating_sub(archive.len() as u64);
@@ -110,22 +157,27 @@ impl Layer {
                 done.insert(root);
             }
         }
+        let above = directories_above(changes, &leaves);
+        let reads = above.into_iter().take(MOST_READS);
+        let read = reads.filter_map(|root| directory(&read(root, HEADERS).ok()?.0, root));
+        directories.extend(read);
+        if container.has_read_only_root() {
+            directories.clear();
+        }
+        directories.sort_by(|one, other| one.path.cmp(&other.path));
         entries.retain(|entry: &Entry| {
             let is_directory = entry.header.entry_type() == EntryType::Directory;
             is_directory || !names_a_process(&absolute(&entry.path))
         });
         let is_done = |path: &str| ancestors(path).any(|one| done.contains(one));
-        let deleted: BTreeSet<&str> = changes
-            .listed
-            .iter()
-            .filter(|change| change.kind == ChangeKind::Deleted)
-            .map(|change| change.path.as_str())
-            .collect();
-        let unsaved = leaves
-            .into_iter()
-            .filter(|leaf| !names_a_process(leaf) && (deleted.contains(leaf) || !is_done(leaf)));
+        let deleted: BTreeSet<&str> = changes.deleted().collect();
+        let lost = leaves.into_iter().filter(|leaf| !names_a_process(leaf));
+        let (deleted, written): (Vec<&str>, Vec<_>) = lost.partition(|leaf| deleted.contains(leaf));
+        let unsaved = written.into_iter().filter(|leaf| !is_done(leaf));
         layer.unsaved = unsaved.map(str::to_owned).collect();
-        match packed(entries) {
+        layer.deleted = deleted.into_iter().map(str::to_owned).collect();
+        directories.extend(entries);
+        match packed(directories) {
             Ok(archive) => layer.archive = archive,
             // Writing to memory does not fail; if it does, nothing was saved.
             Err(error) => layer.failure = Some(error.to_string()),
@@ -186,6 +238,26 @@ fn roots<'c>(
     existing
 }
 
+/// The directories of the image in which something of the container's own changed.
+fn directories_above<'c>(changes: &'c Changes, leaves: &BTreeSet<&str>) -> Vec<&'c str> {
+    let above: BTreeSet<&str> = leaves
+        .iter()
+        .flat_map(|leaf| ancestors(parent(leaf)))
+        .collect();
+    let listed = changes.listed.iter();
+    let modified = listed.filter(|change| change.kind == ChangeKind::Modified);
+    let modified = modified.map(|change| change.path.as_str());
+    modified.filter(|path| above.contains(path)).collect()
+}
+
+/// The entry of the directory at `path`, the first of the archive of it. `None` if it is no directory.
+fn directory(archive: &[u8], path: &str) -> Option<Entry> {
+    let mut archive = tar::Archive::new(archive);
+    let first = archive.entries().ok()?.next()?.ok()?;
+    let first = Entry::read(first, parent(path)).ok()?;
+    (first.header.entry_type() == EntryType::Directory).then_some(first)
+}
+
 /// The path itself and all directories above it, without the root directory.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let is_below_root = |path: &&str| !path.is_empty();
@@ -216,48 +288,9 @@ fn absolute(path: &[u8]) -> String {
 
 /// The entries of an archive, with names relative to the root directory. `below` is the directory that they are in.
 fn entries_in(archive: &[u8], below: &str) -> io::Result<Vec<Entry>> {
-    let below = below.trim_start_matches('/');
-    let named = |name: &[u8]| {
-        let name = name.strip_suffix(b"/").unwrap_or(name);
-        let mut path = below.as_bytes().to_vec();
-        if !path.is_empty() {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name);
-        path
-    };
-    let mut found = Vec::new();
-    for entry in tar::Archive::new(archive).entries()? {
-        let mut entry = entry?;
-        let mut extensions = Vec::new();
-        for extension in entry.pax_extensions()?.into_iter().flatten() {
-            let extension = extension?;
-            if let Ok(key) = extension.key()
-                && !matches!(key, "path" | "linkpath")
-            {
-                extensions.push((key.to_owned(), extension.value_bytes().to_vec()));
-            }
-        }
-        let is_hard_link = entry.header().entry_type() == EntryType::Link;
-        let link = entry.link_name_bytes().map(|link| {
-            if is_hard_link {
-                named(&link)
-            } else {
-                link.into_owned()
-            }
-        });
-        let (path, header) = (named(&entry.path_bytes()), entry.header().clone());
-        let mut data = Vec::new();
-        entry.read_to_end(&mut data)?;
-        found.push(Entry {
-            path,
-            link,
-            extensions,
-            header,
-            data,
-        });
-    }
-    Ok(found)
+    let mut archive = tar::Archive::new(archive);
+    let entries = archive.entries()?;
+    entries.map(|entry| Entry::read(entry?, below)).collect()
 }
 
 /// A tar archive of `entries`; empty if there are none.

@@ -13,11 +13,15 @@ pub(super) fn strict(what: &str, path: &Path, bytes: Vec<u8>) -> Result<String> 
         let line = memchr::memchr_iter(b'\n', &error.as_bytes()[..offset]).count() + 1;
         let shown = path.display().to_string();
         let file = shell_word(&shown);
+        let (if_, from) = match error.as_bytes() {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => ("It is in UTF-16:", "UTF-16"),
+            _ => ("If it is in Latin-1:", "LATIN1"),
+        };
         Failure::new(format!(
             "the {what} {shown} is not UTF-8 at byte {offset} (line {line}): it cannot be sent as JSON"
         ))
         .hint(format!(
-            "convert it to UTF-8, then run the command again. If it is in Latin-1: `text=$(iconv -f LATIN1 -t UTF-8 {file}) && printf '%s\\n' \"$text\" >{file}`"
+            "convert it to UTF-8, then run the command again. {if_} `text=$(iconv -f {from} -t UTF-8 {file}) && printf '%s\\n' \"$text\" >{file}`"
         ))
         .into()
     })

@@ -229,7 +229,8 @@ impl<'f> Blocking<'_, 'f> {
     }
 
     /// Containers that were started from different Compose files than those that were found. A single file that no longer
-    /// exists does not count: it may have been renamed.
+    /// exists does not count: it may have been renamed. Nor does a container that is kept: it is as these files say, and Compose
+    /// does not write the labels of such a container anew.
     fn files(&mut self, files: &[String]) {
         let Facts { dir: own, .. } = *self.facts;
         let expected: Vec<String> = files.iter().map(|file| absolute(own, file)).collect();
@@ -239,7 +240,8 @@ impl<'f> Blocking<'_, 'f> {
             let Some(dir) = self.facts.label(container, "project.working_dir") else {
                 continue;
             };
-            if !self.is_here(dir) {
+            let fate = fate_of(&self.plan.services, container.name());
+            if !self.is_here(dir) || fate.is_some_and(|fate| matches!(fate, Fate::Unchanged)) {
                 continue;
             }
             let files = container.config_files(self.facts.tool);
@@ -274,7 +276,7 @@ impl<'f> Blocking<'_, 'f> {
                 [one] if parent(one).is_some_and(|dir| self.is_here(dir)) => {
                     let name = one.rsplit('/').next().unwrap_or_default();
                     format!(
-                        "to adopt the stack from that file, pass --file {}; if the stack no longer uses it, move it away",
+                        "to adopt the stack from that file, pass --file {}; if it uses several, name them all in COMPOSE_FILE in .env; if it no longer uses that one, move it away",
                         shell_word(name)
                     )
                 }

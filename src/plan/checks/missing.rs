@@ -31,6 +31,7 @@ pub struct Missing {
     unreadable: Vec<String>,
     images: Vec<String>,
     external: Vec<String>,
+    runtimes: Vec<String>,
     /// Networks that Compose refuses, because they do not have its label.
     foreign: Vec<String>,
 }
@@ -55,6 +56,7 @@ pub fn missing(facts: &Facts, project: Option<&Project>, created: &BTreeSet<Stri
             search.image(service);
         }
         search.external(service);
+        search.runtime(service);
     }
     let mut missing = search.missing;
     let hint = "create them, or correct their paths in the Compose file";
@@ -66,11 +68,14 @@ pub fn missing(facts: &Facts, project: Option<&Project>, created: &BTreeSet<Stri
     let hint = "if it is the right one, add `external: true` and its `name` to the Compose file; otherwise, remove it";
     let foreign = Finding::new("networks of the stack were not created by Compose", hint)
         .short("network not from Compose");
+    let hint = "install it and restart Docker, or correct its name in the Compose file";
+    let runtimes = Finding::new("runtimes are missing", hint).short("runtime missing");
     let refusals = [
         (take(&mut missing.files), files, MissingFiles),
         (take(&mut missing.unreadable), unreadable, UnreadableFiles),
         (take(&mut missing.images), unavailable_images(), OnEngine),
         (take(&mut missing.external), external, OnEngine),
+        (take(&mut missing.runtimes), runtimes, OnEngine),
         (take(&mut missing.foreign), foreign, OnEngine),
     ];
     for (mut list, refusal, kind) in refusals {
@@ -299,6 +304,22 @@ impl FileChecks<'_, '_> {
             Found::No | Found::Unknown => self.missing.absent.push(format!(
                 "{reason}; if Portainer cannot read {what} {context}, the deployment fails"
             )),
+        }
+    }
+
+    fn runtime(&mut self, service: &Service) {
+        let known = &self.facts.before.host.runtimes;
+        let wanted = service.get("runtime").and_then(Value::as_str);
+        // containerd finds these by their names (Docker 23).
+        let is_named = |name: &str| name.is_empty() || name.starts_with("io.containerd.");
+        if let Some(name) = wanted
+            && !known.is_empty()
+            && !known.contains(name)
+            && !is_named(name)
+            && !self.facts.before.remote.environment.is_other_engine()
+        {
+            let what = format!("{}: Docker has no runtime `{name}`", service.name);
+            self.missing.runtimes.push(what);
         }
     }
 

@@ -8,9 +8,10 @@ use composefile::{
     schema::{self, NEWEST, ROOT, Release},
     services::services,
 };
+use serde_json::Value;
 
 use crate::{
-    compose::{ComposeVersion, Doubt, Mount, Place, Project, Rejection},
+    compose::{ComposeVersion, Doubt, Mount, Place, Project, Rejection, Service},
     finding::{Finding, Kind},
     plan::{Facts, NOT_PULLED, checks::missing, fates::Unread},
     rewrite::{
@@ -43,7 +44,7 @@ pub fn refusals(facts: &Facts, is_damaged: bool) -> Vec<Finding> {
     let what = "Docker would reject parts of the file that is sent";
     let hint = "correct them: Compose accepts them, and fails when it creates the container";
     let sent = facts.projects.sent.iter();
-    let by_docker = sent.flat_map(|sent| [unmountable(sent), unknown_policies(sent)].concat());
+    let by_docker = sent.flat_map(|sent| [unmountable(sent), unusable(sent)].concat());
     let by_docker = Finding::about(by_docker.collect(), what, hint);
     let all = [
         env.map(|variable| variable.of_kind(Kind::BadEnvFile)),
@@ -98,17 +99,65 @@ fn unmountable(project: &Project) -> Vec<String> {
     told.collect()
 }
 
-/// Restart policies that Compose accepts and every engine rejects. A number may follow one.
-fn unknown_policies(project: &Project) -> Vec<String> {
-    let policies = project.services.iter().filter_map(|service| {
-        let policy = service.get("restart")?.as_str()?;
-        let mode = policy.split(':').next().unwrap_or_default();
-        let name = &service.name;
-        let is_known = ["", "no", "always", "on-failure", "unless-stopped"].contains(&mode);
-        (!is_known).then(|| format!("{name}: Docker has no restart policy `{policy}`"))
+/// Settings that Compose accepts and every engine rejects.
+fn unusable(project: &Project) -> Vec<String> {
+    let told = project.services.iter().flat_map(|service| {
+        let single = [policy(service), folder(service)].into_iter().flatten();
+        let why = single.chain(capabilities(service)).chain(limits(service));
+        why.map(|why| format!("{}: {why}", service.name))
+            .collect::<Vec<_>>()
     });
-    policies.collect()
+    told.collect()
 }
+
+/// A number may follow a restart policy.
+fn policy(service: &Service) -> Option<String> {
+    let policy = service.get("restart")?.as_str()?;
+    let mode = policy.split(':').next().unwrap_or_default();
+    let is_known = ["", "no", "always", "on-failure", "unless-stopped"].contains(&mode);
+    (!is_known).then(|| format!("Docker has no restart policy `{policy}`"))
+}
+
+fn folder(service: &Service) -> Option<String> {
+    let dir = service.get("working_dir")?.as_str()?;
+    let is_usable = dir.is_empty() || dir.starts_with('/');
+    (!is_usable).then(|| {
+        format!("Docker rejects the working directory `{dir}`, which is not an absolute path")
+    })
+}
+
+fn capabilities(service: &Service) -> impl Iterator<Item = String> {
+    let lists = ["cap_add", "cap_drop"].into_iter();
+    let names = lists.filter_map(|key| service.get(key)?.as_array());
+    let names = names.flatten().filter_map(Value::as_str);
+    let unknown = names.filter(|name| {
+        let name = name.to_ascii_uppercase();
+        let name = name.strip_prefix("CAP_").unwrap_or(&name);
+        name != "ALL" && !CAPABILITIES.split_whitespace().any(|known| known == name)
+    });
+    unknown.map(|name| format!("Docker has no capability `{name}`"))
+}
+
+/// A limit of -1 is none.
+fn limits(service: &Service) -> impl Iterator<Item = String> {
+    let limits = service.get("ulimits").and_then(Value::as_object);
+    let limits = limits.into_iter().flatten();
+    let wrong = limits.filter_map(|(name, limit)| {
+        let (soft, hard) = (limit.get("soft")?.as_i64()?, limit.get("hard")?.as_i64()?);
+        (hard >= 0 && soft > hard).then_some((name, soft, hard))
+    });
+    wrong.map(|(name, soft, hard)| {
+        format!(
+            "Docker rejects the limit {name}, whose soft value {soft} exceeds its hard value {hard}"
+        )
+    })
+}
+
+/// Those of Linux.
+const CAPABILITIES: &str = "AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE DAC_READ_SEARCH \
+    FOWNER FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN NET_BIND_SERVICE NET_BROADCAST NET_RAW \
+    PERFMON SETFCAP SETGID SETPCAP SETUID SYS_ADMIN SYS_BOOT SYS_CHROOT SYS_MODULE SYS_NICE SYS_PACCT SYS_PTRACE SYS_RAWIO SYS_RESOURCE \
+    SYS_TIME SYS_TTY_CONFIG SYSLOG WAKE_ALARM";
 
 /// Whether Portainer's Compose rejects the text if this host's Compose does.
 ///

@@ -90,14 +90,20 @@ fn b18_the_topmost_changes_are_read_without_what_the_engine_creates() {
             ("/made/to/work/file", tar_of(&[("file", b"2")])),
             ("/data/own", tar_of(&[("own", b"3")])),
             ("/tmp", tar_of(&[("tmp/", b""), ("tmp/of-the-image", b"4")])),
+            ("/etc", tar_of(&[("etc/", b""), ("etc/of-the-image", b"4")])),
         ],
     );
-    let expected = "/run/secrets /tmp /data/own /etc/motd /made/to/work/file";
+    let expected = "/run/secrets /tmp /data/own /etc/motd /made/to/work/file /etc";
     assert_eq!(asked.join(" "), expected);
     let files: Vec<String> = layer.files().into_keys().collect();
     let expected = "/data/own /etc/motd /made/to/work/file /run/secrets/key";
     assert_eq!(files.join(" "), expected);
-    assert_eq!(layer.unsaved, ["/bin/nc"]);
+    assert_eq!(layer.unsaved, [""; 0]);
+    assert_eq!(layer.deleted, ["/bin/nc"]);
+    // The directories come before what is in them.
+    let all = entries_in(&layer.archive, "").expect("an archive");
+    let first: Vec<_> = all.iter().take(2).map(|entry| &entry.path[..]).collect();
+    assert_eq!(first, [b"etc", b"tmp"]);
     assert_eq!(layer.failure, None);
     let motd = &layer.files()["/etc/motd"];
     let expected = (0o640, (7, 8), &b"hello"[..]);

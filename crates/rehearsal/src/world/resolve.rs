@@ -118,7 +118,15 @@ impl Project {
             let service = Service::resolve(name, service, files, by_library)?;
             check_references(&service, &config).map(|()| service)
         });
-        let services = services.collect::<Result<_, _>>()?;
+        let services = services.collect::<Result<Vec<_>, _>>()?;
+        let names = services
+            .iter()
+            .map(|service| service.name.clone())
+            .collect();
+        let services = services.into_iter();
+        let services = services
+            .map(|service| service.without_inactive(&names))
+            .collect();
         let flag = |name: &str| shell.get(name).map(|value| value == "true");
         if let Some(limit) = shell.get("COMPOSE_PARALLEL_LIMIT")
             && limit.parse::<i64>().is_err()

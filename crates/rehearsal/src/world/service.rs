@@ -1,6 +1,6 @@
 //! A resolved service.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -99,6 +99,20 @@ impl Service {
 
     pub fn is_on(&self, network: &str) -> bool {
         self.networks().any(|(key, _)| key == network)
+    }
+
+    /// Leaves out of what is hashed the optional dependencies on services that are not `enabled`.
+    pub fn without_inactive(mut self, enabled: &BTreeSet<String>) -> Self {
+        let hashed = self.hashed.as_object_mut();
+        if let Some(hashed) = hashed
+            && let Some(Value::Object(needs)) = hashed.get_mut("depends_on")
+        {
+            needs.retain(|name, how| how["required"] != false || enabled.contains(name));
+            if needs.is_empty() {
+                hashed.shift_remove("depends_on");
+            }
+        }
+        self
     }
 
     /// The services that it depends on, also because of other keys, with the condition.
