@@ -212,9 +212,12 @@ impl Snapshot {
 
     /// Whether `restore` may choose this snapshot by itself (B15).
     pub fn is_default_of_restore(&self) -> bool {
-        self.ran_whole != Some(false)
-            && self.containers.known().is_some()
-            && self.command != "restore"
+        self.ran_whole != Some(false) && self.containers.known().is_some() && !self.is_of_restore()
+    }
+
+    /// Whether a restore took it, of what it replaced.
+    pub fn is_of_restore(&self) -> bool {
+        self.command == "restore"
     }
 
     /// Whether it shows a container that ran.

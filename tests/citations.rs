@@ -114,6 +114,36 @@ fn every_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
+fn every_test_that_is_named_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut tests = BTreeSet::new();
+    for file in ["src", "tests"]
+        .iter()
+        .flat_map(|folder| files(&root.join(folder)))
+    {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let functions = text.split("fn ").skip(1);
+        let names = functions.filter_map(|rest| rest.split(|c| !is_of_name(c)).next());
+        tests.extend(names.map(str::to_owned));
+        let name = file.file_stem().and_then(|name| name.to_str());
+        tests.extend(name.map(str::to_owned));
+    }
+    let mut missing = BTreeSet::new();
+    for document in documents(root) {
+        let text = fs::read_to_string(&document).expect("a document");
+        let words = text.split(|c| !is_of_name(c));
+        let named = words.filter(|word| !word.ends_with('_')).filter(|word| {
+            let rule = word.split_once('_').map(|(rule, _)| rule.to_uppercase());
+            rule.is_some_and(|rule| citations(&rule).next() == Some(&rule))
+        });
+        let absent = named.filter(|name| !tests.contains(*name));
+        missing.extend(absent.map(|name| format!("{}: {name}", document.display())));
+    }
+    assert!(missing.is_empty(), "not there: {missing:#?}");
+}
+
+#[test]
 fn every_document_that_is_named_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let naming = NAMING.iter().flat_map(|folder| files(&root.join(folder)));

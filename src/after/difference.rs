@@ -249,10 +249,14 @@ impl Container {
     }
 
     fn network_set(&self) -> BTreeMap<&str, (BTreeSet<&str>, Map<String, Value>)> {
+        // Engines before 25 add the host name to the aliases.
+        let hostname = self.text("/Config/Hostname");
         self.networks()
             .map(|(name, endpoint)| {
                 let settings = Container::endpoint_settings(endpoint);
-                (name.as_str(), (self.aliases(endpoint), settings))
+                let mut aliases = self.aliases(endpoint);
+                aliases.remove(hostname);
+                (name.as_str(), (aliases, settings))
             })
             .collect()
     }

@@ -347,7 +347,7 @@ pub(super) struct RestoreArguments {
     #[arg(long, value_name = "FORMAT", value_enum, requires = "list")]
     #[arg(default_value_t = Output::Text, hide_default_value = true)]
     pub output: Output,
-    /// Remove all snapshots except the newest, and the first and the last complete one
+    /// Remove all snapshots except the newest, the first and the last complete one, and those of restores
     #[arg(long, conflicts_with_all = ["list", "to", "force", "engine_only", "dry_run"])]
     pub prune: bool,
 }

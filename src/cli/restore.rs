@@ -140,7 +140,8 @@ fn prune(store: &Store, name: &StackName, yes: bool, console: &Console) -> Resul
     }
     let what = format!("{} of {name}", counted(old.len(), "snapshot"));
     let question = |question: &str| console.ask(question);
-    let kept = "The newest, and the first and the last complete one, are kept";
+    let kept =
+        "stacklift keeps the newest, the first and the last complete one, and those of restores";
     consent(yes, &question).require(&format!("remove {what}"), Some(kept))?;
     old.iter().try_for_each(|id| store.remove(id))?;
     console.outcome("removed", &what);

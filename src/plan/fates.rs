@@ -97,7 +97,7 @@ impl fmt::Display for Fate {
             Self::Recreated(_) => "recreated",
             Self::Restarted(_) => "restarted",
             Self::Removed(_) => "removed",
-            Self::LeftBehind(_) => "left as it is",
+            Self::LeftBehind(_) => "left alone",
             Self::Unknown(_) => "may be recreated",
         };
         let reason = printable(self.reason().unwrap_or_default());

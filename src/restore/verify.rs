@@ -72,7 +72,7 @@ impl Restoration<'_, '_, '_> {
         if !emptied.is_empty() {
             let what = listed(&emptied);
             lost = format!(", but {what}");
-            if self.restore.cause == Cause::Failure {
+            if self.restore.cause == Cause::Failure || !is_restored {
                 self.run.warn(what);
             }
         }

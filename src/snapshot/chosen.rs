@@ -11,7 +11,11 @@ use super::{
     Saved, Snapshot, Store, VERSION, folder, projects,
     store::{file_of, ids_of},
 };
-use crate::{disk, failure::Failure, text::command};
+use crate::{
+    disk,
+    failure::Failure,
+    text::{command, first_of},
+};
 
 impl Store {
     /// The snapshot that `restore` uses by default: the newest of a state that ran whole (B15). Snapshots that a restore
@@ -115,10 +119,10 @@ impl Store {
             return Failure::new(what).details(details).hint(hint);
         }
         let others = Vec::from_iter(projects(state));
-        let others = match others.as_slice() {
-            [] => "no stack has a snapshot".to_owned(),
-            others => format!("stacks with snapshots: {}", others.join(", ")),
-        };
+        let others = first_of(&others, 0).map_or_else(
+            || "no stack has a snapshot".to_owned(),
+            |others| format!("stacks with snapshots: {others}"),
+        );
         let hint =
             format!("{others}; if you expect one, check DOCKER_HOST and STACKLIFT_STATE_DIR");
         Failure::new(what).hint(hint)

@@ -139,6 +139,8 @@ impl Layer {
             let root = change.path.as_str();
             let (archive, is_whole) = match read(root, left) {
                 Ok(archive) => archive,
+                // The engine replaces what is not UTF-8 in a name, and does not find the file by that name.
+                Err(_) if root.contains(char::REPLACEMENT_CHARACTER) => continue,
                 Err(error) => {
                     layer.failure = Some(format!("{error:#}"));
                     // The engine may not respond: each read would wait for it.

@@ -369,13 +369,18 @@ impl Store {
         .hint("free some space or make the directory writable, or set STACKLIFT_STATE_DIR to another directory")
     }
 
-    /// The IDs of the snapshots that nobody needs: all but the newest, the first and the last whole one, and those of unanswered
-    /// requests.
+    /// The IDs of the snapshots that nobody needs: all but the newest, the first and the last whole one, those of unanswered
+    /// requests, and those in which a restore kept what it replaced.
     pub fn unneeded(&self) -> Result<Vec<String>> {
         let last = self.newest_whole()?.map(|saved| saved.id);
         let default = self.default_id()?;
         let kept: Vec<&str> = last.iter().chain(&default).map(String::as_str).collect();
-        self.old(1, &kept)
+        let mut old = self.old(1, &kept)?;
+        old.retain(|id| {
+            self.load(id)
+                .is_ok_and(|saved| !saved.snapshot.is_of_restore())
+        });
+        Ok(old)
     }
 
     /// Removes a snapshot.

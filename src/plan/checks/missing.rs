@@ -93,7 +93,8 @@ fn created_directories(facts: &Facts, project: &Project) -> Option<String> {
     let missing = missing_sources(facts, project, false).into_iter();
     let mounts =
         missing.map(|(service, source)| format!("{} of {service}", facts.below_dir(source)));
-    let mounts: Vec<String> = mounts.collect();
+    // A service can mount one path at several places.
+    let mounts = Vec::from_iter(mounts.collect::<BTreeSet<String>>());
     let what = match mounts.len() {
         0 => return None,
         1 => "does not exist: Docker creates an empty directory",
