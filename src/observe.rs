@@ -33,7 +33,7 @@ use crate::{
     },
     portainer::{BaseUrl, PortainerReader, Repository},
     rewrite::{
-        env::{is_secret, secrets, stack_env},
+        env::{secret_values, secrets, stack_env},
         faithful::{Runs, compose_files, written_services},
     },
     run::{Seen, Subject},
@@ -593,7 +593,5 @@ fn path_kind(path: &str) -> PathKind {
 /// Hides what must not be shown of `.env`, and the values that are sent (B13).
 pub fn mask(source: &StackText, sent: &[Variable]) -> Mask {
     let secrets = secrets(source.env.as_deref().unwrap_or_default());
-    let sent = sent.iter().filter(|variable| is_secret(&variable.name));
-    let sent = sent.map(|variable| variable.value.as_str());
-    Mask::new(sent.chain(secrets.iter().map(String::as_str)))
+    Mask::new(secret_values(sent).chain(secrets.iter().map(String::as_str)))
 }

@@ -16,7 +16,7 @@ use crate::{
     model::{Container, Pull, Variable, projects_of},
     plan::ServicePlan,
     portainer::{BaseUrl, Portainer, PortainerReader},
-    rewrite::env::{is_secret, secrets},
+    rewrite::env::{secret_values, secrets},
     snapshot::{Place, StackLock, Store, check_state_dir},
     text::{Mask, excerpt},
 };
@@ -365,10 +365,7 @@ impl<'a> Run<'a> {
     /// that are hidden already. Call it before the first request whose response may contain them.
     pub fn hide(&mut self, env: Option<&str>, variables: &[Variable]) {
         self.secrets.extend(env.into_iter().flat_map(secrets));
-        let values = variables
-            .iter()
-            .filter(|variable| is_secret(&variable.name));
-        let values = values.map(|variable| variable.value.clone());
+        let values = secret_values(variables).map(str::to_owned);
         self.secrets.extend(values);
         self.portainer.hide(self.mask());
     }

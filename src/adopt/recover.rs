@@ -96,13 +96,13 @@ impl Adoption<'_, '_> {
         let restored = self.restore_all(snapshot, &compared);
         let seen = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let now = self.look();
-        // Files that only the removed containers had are gone for good.
-        let (restored, lost) = match restored {
-            Err(lost) if Failure::is_final(&lost) => (Ok(()), Some(lost)),
-            restored => (restored, None),
-        };
-        match restored {
-            Ok(()) => {
+        match restored.err() {
+            Some(second) if !Failure::is_final(&second) => {
+                let left = now.map(|now| changes(&before.compare(&now, tool)));
+                self.not_restored(left.ok(), cause, &second, seen)
+            }
+            // All that can be restored is. Files that only the removed containers had are lost.
+            lost => {
                 self.report.outcome = Outcome::Restored;
                 let now = now.unwrap_or_default();
                 let restored = before.compare(&now, tool);
@@ -132,14 +132,12 @@ impl Adoption<'_, '_> {
                     (seen, _) => clause(seen),
                 };
                 self.mark(&Progress::Whole(format!("{what}; {has}")));
-                let lost = lost.as_ref().and_then(Failure::details_of);
-                let told = Failure::details_of(cause).into_iter().chain(lost);
-                let told: Vec<String> = told.map(str::to_owned).collect();
-                failed(said(), cause, hint.as_deref()).lines(&told).into()
-            }
-            Err(second) => {
-                let left = now.map(|now| changes(&before.compare(&now, tool)));
-                self.not_restored(left.ok(), cause, &second, seen)
+                let details = [Some(cause), lost.as_ref()].into_iter().flatten();
+                let details = details.filter_map(Failure::details_of);
+                let details: Vec<String> = details.map(str::to_owned).collect();
+                let hint = hint.as_deref().or(Failure::hint_of(cause));
+                let failure = Failure::new(said()).details_from(cause).lines(&details);
+                failure.hint_if_any(hint).into()
             }
         }
     }
@@ -500,10 +498,7 @@ fn restoring<'a>(
 
 /// The error of the run: what failed, with the details of its cause, and a hint: the given one or that of the cause.
 fn because(message: String, cause: &Error, hint: Option<&str>) -> Error {
-    failed(message, cause, hint).into()
-}
-
-fn failed(message: String, cause: &Error, hint: Option<&str>) -> Failure {
     let failure = Failure::new(message).details_from(cause);
-    failure.hint_if_any(hint.or(Failure::hint_of(cause)))
+    let hint = hint.or(Failure::hint_of(cause));
+    failure.hint_if_any(hint).into()
 }

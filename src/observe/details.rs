@@ -61,7 +61,7 @@ fn unsaved(engine: &EngineReader, container: &Container, changes: &Changes) -> V
     if changes.listed.is_empty() || is_small() {
         return Vec::new();
     }
-    let mut unsaved = read_layer(engine, container, changes).unsaved;
+    let mut unsaved = read_layer(engine, container, changes, false).unsaved;
     unsaved.retain(|path| changes.has(path));
     unsaved
 }

@@ -116,7 +116,7 @@ pub(super) fn fill(
     let found = engine.inspect_containers([id])?;
     let changes = engine.changes(id)?;
     let filled = found.first();
-    let layer_now = filled.map(|now| read_layer(engine, now, &changes));
+    let layer_now = filled.map(|now| read_layer(engine, now, &changes, false));
     let now = layer_now.unwrap_or_default().files();
     let mut wanted = layer.files();
     wanted.retain(|path, file| now.get(path) != Some(file));
@@ -149,15 +149,25 @@ impl Restoration<'_, '_, '_> {
         })
     }
 
-    /// The files that were deleted in the saved containers, and that the recreated ones have again.
-    pub(super) fn undeleted(&self, existing: &[Container]) -> Vec<String> {
+    /// The saved containers that were recreated, each with its successor.
+    fn recreated<'c>(
+        &'c self,
+        existing: &'c [Container],
+    ) -> impl Iterator<Item = (&'c Container, &'c Container)> {
         let snapshot = self.snapshot();
-        let recreated = snapshot.containers.items().iter().filter(|wanted| {
-            named(existing, wanted.name()).is_some_and(|now| now.id() != wanted.id())
-        });
-        let told = recreated.filter_map(|wanted| {
-            let deleted = &snapshot.layers.get(wanted.id())?.deleted;
-            let files = first_of(deleted, 0)?;
+        snapshot.containers.items().iter().filter_map(|wanted| {
+            let now = named(existing, wanted.name())?;
+            let is_new = !is_stranger(snapshot, now) && now.id() != wanted.id();
+            is_new.then_some((wanted, now))
+        })
+    }
+
+    /// The files of their images that were deleted in the saved containers, and that the recreated ones have again.
+    pub(super) fn undeleted(&self, existing: &[Container]) -> Vec<String> {
+        let told = self.recreated(existing).filter_map(|(wanted, _)| {
+            let changes = self.snapshot().changes.get(wanted.id())?.known()?;
+            let deleted: Vec<&str> = changes.deleted().collect();
+            let files = first_of(&wanted.own_files(&deleted, &[]), 0)?;
             let name = wanted.name();
             Some(format!(
                 "files of its image that were deleted in {name} exist again: {files}"
@@ -175,12 +185,7 @@ impl Restoration<'_, '_, '_> {
     ) -> Result<(Vec<String>, Vec<String>)> {
         let snapshot = self.snapshot();
         let (mut wrong, mut all_lost) = (Vec::new(), Vec::new());
-        for wanted in snapshot.containers.items() {
-            let now = named(existing, wanted.name());
-            let is_new = |now: &&Container| !is_stranger(snapshot, now) && now.id() != wanted.id();
-            let Some(now) = now.filter(is_new) else {
-                continue;
-            };
+        for (wanted, now) in self.recreated(existing) {
             let name = wanted.name();
             let lost = unsaved(wanted, snapshot);
             if !lost.is_empty() {

@@ -47,6 +47,14 @@ pub fn secrets(env: &str) -> Vec<String> {
     values.chain(rest.map(str::to_owned)).collect()
 }
 
+/// The values of `variables` that must not be shown.
+pub fn secret_values(variables: &[Variable]) -> impl Iterator<Item = &str> {
+    let secret = variables
+        .iter()
+        .filter(|variable| is_secret(&variable.name));
+    secret.map(|variable| variable.value.as_str())
+}
+
 /// Whether the value of a variable must not be shown. Compose's own name files, the project and its profiles.
 pub fn is_secret(name: &str) -> bool {
     ![

@@ -186,7 +186,7 @@ impl Run<'_> {
         };
         let layers = in_parallel(inspected, |container| {
             let changes = changes.get(container.id())?.known()?;
-            let layer = || read_layer(engine, container, changes);
+            let layer = || read_layer(engine, container, changes, true);
             (!changes.listed.is_empty()).then(|| (container.id().to_owned(), layer()))
         });
         Snapshot {
@@ -283,9 +283,14 @@ pub fn look_into_memory(container: &Container, volumes: &[Value]) -> Changes {
     found
 }
 
-/// The files of a container's own layer that are small enough to be saved.
-pub fn read_layer(engine: &EngineReader, container: &Container, changes: &Changes) -> Layer {
-    Layer::read(container, changes, |path, most| {
+/// The files of a container's own layer that are small enough to be saved. See [`Layer::read`].
+pub fn read_layer(
+    engine: &EngineReader,
+    container: &Container,
+    changes: &Changes,
+    keeps_directories: bool,
+) -> Layer {
+    Layer::read(container, changes, keeps_directories, |path, most| {
         let archive = engine.archive(container.id(), path, most)?;
         Ok((archive.bytes, archive.is_whole))
     })

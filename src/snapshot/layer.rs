@@ -40,9 +40,6 @@ pub struct Layer {
     /// The changed paths that hold data and are not in the archive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<String>,
-    /// The files of the image that were deleted: a new container has them again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub deleted: Vec<String>,
     /// Why a path could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -113,16 +110,20 @@ impl Entry {
 
 impl Layer {
     /// Reads what is small enough. `read` returns a path as a tar archive of at most that many bytes, and whether it is
-    /// complete. What is larger is [`Self::unsaved`]. Of the directories of the image, only the owner and the mode are kept.
+    /// complete. What is larger is [`Self::unsaved`]. Of the directories of the image, only the owner and the mode are kept,
+    /// if `keeps_directories`.
     ///
     /// Files that name a process are left out, because they would make a program refuse to start. So are sockets, which
     /// no archive can contain.
     pub fn read(
         container: &Container,
         changes: &Changes,
+        keeps_directories: bool,
         read: impl Fn(&str, u64) -> Result<(Vec<u8>, bool)>,
     ) -> Self {
         let mut layer = Self::default();
+        // Nothing can be copied into a file system that is read-only.
+        let keeps_directories = keeps_directories && !container.has_read_only_root();
         let paths: Vec<&str> = changes
             .listed
             .iter()
@@ -151,7 +152,7 @@ impl Layer {
                 && let Some(directory) = directory(&archive, root)
             {
                 // No file of it changed: something inside it came and went, or its owner or mode changed.
-                directories.push(directory);
+                directories.extend(keeps_directories.then_some(directory));
                 done.insert(root);
             } else if is_whole && let Ok(read) = entries_in(&archive, parent(root)) {
                 left = left.saturating_sub(archive.len() as u64);
@@ -159,12 +160,10 @@ impl Layer {
                 done.insert(root);
             }
         }
-        let above = directories_above(changes, &leaves);
-        let reads = above.into_iter().take(MOST_READS);
-        let read = reads.filter_map(|root| directory(&read(root, HEADERS).ok()?.0, root));
-        directories.extend(read);
-        if container.has_read_only_root() {
-            directories.clear();
+        if keeps_directories {
+            let above = directories_above(changes, &leaves).into_iter();
+            let read = |root| directory(&read(root, HEADERS).ok()?.0, root);
+            directories.extend(above.take(MOST_READS).filter_map(read));
         }
         directories.sort_by(|one, other| one.path.cmp(&other.path));
         entries.retain(|entry: &Entry| {
@@ -173,11 +172,10 @@ impl Layer {
         });
         let is_done = |path: &str| ancestors(path).any(|one| done.contains(one));
         let deleted: BTreeSet<&str> = changes.deleted().collect();
-        let lost = leaves.into_iter().filter(|leaf| !names_a_process(leaf));
-        let (deleted, written): (Vec<&str>, Vec<_>) = lost.partition(|leaf| deleted.contains(leaf));
-        let unsaved = written.into_iter().filter(|leaf| !is_done(leaf));
+        let unsaved = leaves
+            .into_iter()
+            .filter(|leaf| !names_a_process(leaf) && !deleted.contains(leaf) && !is_done(leaf));
         layer.unsaved = unsaved.map(str::to_owned).collect();
-        layer.deleted = deleted.into_iter().map(str::to_owned).collect();
         directories.extend(entries);
         match packed(directories) {
             Ok(archive) => layer.archive = archive,
