@@ -95,7 +95,8 @@ fn if_recreated(facts: &Facts, services: &[ServicePlan], container: &Container) 
     }
 }
 
-/// Names the changed files of a container's own layer that hold data, and that are lost with it. `placed` are those that
+/// Names the changed files of a container's own layer that hold data, and that are lost with it, and those of the image that are
+/// deleted: a new container has them again. `placed` are those that
 /// Compose itself puts into it.
 pub fn files(container: &Container, changes: &Changes, placed: &[String]) -> Option<String> {
     let listed = changes.listed.iter().map(|change| change.path.as_str());
@@ -110,8 +111,7 @@ pub fn files(container: &Container, changes: &Changes, placed: &[String]) -> Opt
     let written = first_of(&written, unlisted);
     let written = written.map(|files| format!("files written inside the container: {files}"));
     let deleted = first_of(&deleted, 0);
-    let deleted =
-        deleted.map(|files| format!("files deleted inside the container exist again: {files}"));
+    let deleted = deleted.map(|files| format!("the deletion of files of the image: {files}"));
     let told: Vec<String> = written.into_iter().chain(deleted).collect();
     (!told.is_empty()).then(|| told.join("; "))
 }

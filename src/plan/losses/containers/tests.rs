@@ -80,6 +80,19 @@ configs:
     world.loses([
         "web-web-1: files written inside the container: /var/db/a, /var/db/b, /var/db/c, /var/db/d, /var/db/e and 1 more",
     ]);
+    let mut deleted = Changes::default();
+    let kinds = [
+        ("/bin/nc", ChangeKind::Deleted),
+        ("/own", ChangeKind::Added),
+    ];
+    for (path, kind) in kinds {
+        let path = path.to_owned();
+        deleted.add(Change { path, kind });
+    }
+    world.changes.insert(id.clone(), Known::Known(deleted));
+    world.loses([
+        "web-web-1: files written inside the container: /own; the deletion of files of the image: /bin/nc",
+    ]);
     let unknown = Known::Unknown("timed out".to_owned());
     world.changes.insert(id, unknown);
     world.warns(["cannot list the files written inside web-web-1: they will be lost (timed out)"]);
