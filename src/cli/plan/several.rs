@@ -1,6 +1,9 @@
 //! `stacklift plan` of several stacks, by name or by pattern.
 
-use std::ffi::{OsStr, OsString};
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+};
 
 use anyhow::Result;
 
@@ -17,7 +20,8 @@ use crate::{
     stack::StackName,
 };
 
-/// Plans several stacks, one after the other. One that cannot be planned does not hide the others.
+/// Plans several stacks, one after the other. One that cannot be planned does not hide the others. What fails in the same way for
+/// several stacks is not about a stack, and is said once.
 pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     let Cli { common, console } = cli;
     let is_of_one = arguments.diff || arguments.request || arguments.adoption.git.git.is_some();
@@ -28,7 +32,7 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     }
     let mut at = Surroundings::new(common, None, console)?;
     at.environment(console)?;
-    let (mut plans, mut code) = (Vec::new(), 0);
+    let (mut plans, mut errors, mut code) = (Vec::new(), BTreeSet::new(), 0);
     for name in named(&arguments.stacks, &at)? {
         let plan = || {
             name.refuse_management_plane()?;
@@ -53,7 +57,9 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
                 code
             }
             Err(error) => {
-                console.error(&error, None);
+                if errors.insert(format!("{error:#}")) {
+                    console.error(&error, None);
+                }
                 1
             }
         };
