@@ -20,7 +20,7 @@ use crate::{
 mod all;
 mod text;
 
-pub(super) use text::{show, up_to_date};
+pub(super) use text::show;
 
 pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;

@@ -20,7 +20,7 @@ mod several;
 mod text;
 
 pub(super) use several::is_pattern;
-pub(super) use text::{show, show_without_next};
+pub(super) use text::{show, show_without_next, up_to_date};
 
 pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;
@@ -37,12 +37,11 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
         let prepared = Prepared::new(&situation, flags);
         console.done();
         let prepared = prepared?;
-        if prepared.plan.is_left_to_git() {
-            console.note("nothing would be sent: Portainer deploys the stack from Git");
-            return Ok(());
-        }
         let (stack, reveal) = (&opened.stack, arguments.adoption.git.reveal);
-        if arguments.diff {
+        if prepared.plan.sends_nothing() {
+            let is = up_to_date(prepared.plan.git.as_ref());
+            console.note(&format!("{} {is}", stack.name()));
+        } else if arguments.diff {
             show_diff(&prepared, stack, reveal, console)?;
         } else {
             show_request(&prepared, stack, reveal, console)?;

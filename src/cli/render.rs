@@ -104,10 +104,6 @@ pub(super) fn show_diff(
         note_masked([differs], console);
         return Ok(());
     }
-    if prepared.plan.sends_nothing() {
-        console.note("no differences");
-        return Ok(());
-    }
     let file = stack.file();
     let names = match prepared.deployed() {
         Some(_) => ["in Portainer", "to be sent"].map(|which| format!("{file}\t({which})")),
@@ -143,10 +139,6 @@ pub(super) fn show_request(
     let record = prepared.before.remote.record.as_ref();
     let prune = record.is_some_and(|record| record.prune);
     let body = match (&prepared.plan.request, &prepared.git) {
-        (Some(Request::Nothing(_)), _) => {
-            console.note("no request: Portainer is up to date");
-            return Ok(());
-        }
         (Some(Request::Redeploy(_)), Some(git)) => git.redeploy_body(prune),
         (_, Some(git)) => git.payload(stack.name().as_str()).body(),
         (Some(Request::Update(_)), None) => {

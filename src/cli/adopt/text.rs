@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    cli::{Console, style::Meaning},
+    cli::{Console, plan::up_to_date, style::Meaning},
     model::Grant,
     plan::Request,
-    portainer::Repository,
     report::{AdoptReport, AdoptedContainer, Change, Outcome},
     text::{counted, down, listed, said},
 };
@@ -56,22 +55,6 @@ pub(in crate::cli) fn show(report: &AdoptReport, console: &Console) {
     }
     if let Some(url) = &report.url {
         console.row(&(Meaning::Plain, "  Portainer  ".to_owned()), url);
-    }
-}
-
-/// That nothing has to be sent, and where to edit a Git stack.
-pub(in crate::cli) fn up_to_date(git: Option<&Repository>) -> String {
-    match git {
-        Some(git) if !git.flags.is_empty() => {
-            "is up to date in Portainer: the repository has nothing new to deploy".to_owned()
-        }
-        Some(git) if git.auto_update.is_some() => {
-            format!("is deployed from Git: edit {git} in the repository")
-        }
-        Some(git) => format!(
-            "is deployed from Git: edit {git} in the repository, then pull and redeploy it in Portainer"
-        ),
-        None => "is up to date in Portainer".to_owned(),
     }
 }
 

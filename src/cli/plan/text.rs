@@ -4,7 +4,6 @@
 use crate::{
     cli::{
         Console,
-        adopt::up_to_date,
         render::print_patch,
         style::Meaning,
         table::{column, line, plan_rows},
@@ -12,6 +11,7 @@ use crate::{
     finding::{Finding, Kind},
     model::{Deployment, Grant, Pull},
     plan::{Fate, InPortainer, Plan, Readiness, Request, ServicePlan, downtime},
+    portainer::Repository,
     report::{InterruptedRun, PlanReport, StackReport, Way},
     text::{command, counted, listed, numbered, plural, said},
 };
@@ -97,6 +97,22 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
                 warned.push(warning);
             }
         }
+    }
+}
+
+/// That nothing has to be sent, and where to edit a Git stack.
+pub(in crate::cli) fn up_to_date(git: Option<&Repository>) -> String {
+    match git {
+        Some(git) if !git.flags.is_empty() => {
+            "is up to date in Portainer: the repository has nothing new to deploy".to_owned()
+        }
+        Some(git) if git.auto_update.is_some() => {
+            format!("is deployed from Git: edit {git} in the repository")
+        }
+        Some(git) => format!(
+            "is deployed from Git: edit {git} in the repository, then pull and redeploy it in Portainer"
+        ),
+        None => "is up to date in Portainer".to_owned(),
     }
 }
 
