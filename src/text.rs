@@ -9,7 +9,9 @@ mod mask;
 mod near;
 mod shell;
 
-pub use count::{bulleted, counted, down, first_of, listed, numbered, of_many, plural, said};
+pub use count::{
+    bulleted, counted, down, down_for, first_of, listed, numbered, of_many, plural, said,
+};
 pub use credentials::{replace_credentials, without_credentials};
 pub use digest::sha256;
 pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};

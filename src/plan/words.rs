@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     plan::{Fate, Plan, ServicePlan},
-    text::{counted, listed, of_many, printable, said},
+    text::{counted, down_for, listed, of_many, printable, said},
 };
 
 /// The services with the same fate: a line of a plan.
@@ -125,10 +125,7 @@ fn down(
         _ => (many, "their start"),
     };
     let names = listed(&names);
-    Some(match seconds {
-        0 => format!("{names} {verb} down for {start}"),
-        _ => format!("{names} {verb} down for up to {seconds} s, plus {start}"),
-    })
+    Some(format!("{names} {verb} {}", down_for(seconds, start)))
 }
 
 impl Plan {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     model::Container,
-    text::{listed, said},
+    text::{down_for, listed, said},
 };
 
 impl Restoration<'_, '_, '_> {
@@ -185,5 +185,5 @@ fn down(
     }
     let seconds = until_stopped.into_iter().chain(others).max().unwrap_or(0);
     let start = if recreated.len() == 1 { "its" } else { "their" };
-    format!(" (down for up to {seconds} s, plus {start} start)")
+    format!(" ({})", down_for(seconds, &format!("{start} start")))
 }
