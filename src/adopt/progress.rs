@@ -26,18 +26,8 @@ impl Progress {
     /// The state of the stack `name`. It can be rolled back if there is a snapshot and containers may have changed.
     pub(super) fn state(&self, name: &str, snapshot: Option<&str>) -> State {
         let (state, is_unlisted) = match (self, snapshot) {
-            (Self::NotSent, None) => return State::untouched(),
-            (Self::NotSent, Some(id)) => {
-                let what = format!("nothing was changed; only the snapshot {id} was taken");
-                return State::told(what);
-            }
-            (Self::Pulled, None) => {
-                return State::new("this run pulled images and changed nothing else");
-            }
-            (Self::Pulled, Some(id)) => {
-                return State::new(format!(
-                    "this run pulled images and took the snapshot {id}, and changed nothing else"
-                ));
+            (Self::NotSent | Self::Pulled, _) => {
+                return State::unchanged(*self == Self::Pulled).and_snapshot(snapshot);
             }
             (Self::Began(what), _) => return State::new(what),
             (Self::Whole(what), _) => return State::told(what),

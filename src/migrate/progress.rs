@@ -61,10 +61,10 @@ pub(super) enum End {
 impl Progress {
     /// The state of the stack `name`. It can be rolled back if there is a snapshot and something was changed.
     pub(super) fn state(&self, name: &str) -> State {
-        let state = match self.stage {
-            Stage::Untouched if !self.pulled => State::told(self.to_string()),
-            _ => State::new(self.to_string()),
-        };
+        if self.stage == Stage::Untouched {
+            return self.untouched();
+        }
+        let state = State::new(self.to_string());
         // As far as the key sees, and if Portainer is not creating it.
         let is_unlisted = match &self.stage {
             Stage::Removing(_) => true,
@@ -72,31 +72,16 @@ impl Progress {
             _ => false,
         };
         match &self.snapshot {
-            Some(id) if self.stage != Stage::Untouched => {
-                state.with_snapshot(name, id, is_unlisted)
-            }
-            _ => state,
+            Some(id) => state.with_snapshot(name, id, is_unlisted),
+            None => state,
         }
     }
 
-    fn fmt_untouched(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.pulled {
-            "this run pulled images and changed nothing else"
-        } else {
-            "nothing was changed"
-        })?;
-        let backup = self.backup.as_ref().map(|path| path.display());
-        match (backup, &self.snapshot) {
-            (None, None) => Ok(()),
-            (Some(path), None) => write!(f, "; only the backup {path} was written"),
-            (None, Some(id)) => write!(f, "; only the snapshot {id} was taken"),
-            (Some(path), Some(id)) => {
-                write!(
-                    f,
-                    "; only the backup {path} and the snapshot {id} were written"
-                )
-            }
-        }
+    fn untouched(&self) -> State {
+        let backup = self.backup.as_ref();
+        let backup = backup.map(|path| format!("the backup {}", path.display()));
+        let state = State::unchanged(self.pulled).and_wrote(backup);
+        state.and_snapshot(self.snapshot.as_deref())
     }
 
     fn fmt_found(&self, f: &mut fmt::Formatter<'_>, found: &Remains) -> fmt::Result {
@@ -144,7 +129,7 @@ impl Progress {
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.stage {
-            Stage::Untouched => self.fmt_untouched(f),
+            Stage::Untouched => self.untouched().fmt(f),
             Stage::Deleting(id) => write!(
                 f,
                 "Portainer stack {id} was being deleted, and the outcome is unknown: it and its containers may be gone"

@@ -45,9 +45,8 @@ impl Restoration<'_, '_, '_> {
             let (id, _) = self.run.save_snapshot(replaced)?;
             self.own = Some(id.clone());
             if self.restore.cause != Cause::Failure {
-                self.run.set_state(State::told(format!(
-                    "nothing was changed; only the snapshot {id} was taken"
-                )));
+                self.run
+                    .set_state(State::untouched().and_snapshot(Some(&id)));
             }
         }
         Ok(Some(planned))

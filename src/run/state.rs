@@ -7,12 +7,14 @@ use std::{
     os::unix::ffi::OsStrExt as _,
 };
 
-use crate::text::shell_word;
+use crate::text::{said, shell_word};
 
 /// The state of a stack. Its `Display` is one sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct State {
     sentence: String,
+    /// What the run wrote besides.
+    written: Vec<String>,
     /// The name of the stack and the ID of the snapshot.
     snapshot: Option<Box<(String, String)>>,
     /// Whether Portainer does not list the stack.
@@ -29,6 +31,15 @@ impl State {
     /// The run changed nothing yet.
     pub fn untouched() -> Self {
         Self::told("nothing was changed")
+    }
+
+    /// The run changed nothing, but may have pulled images.
+    pub fn unchanged(pulled: bool) -> Self {
+        if pulled {
+            Self::new("this run pulled images and changed nothing else")
+        } else {
+            Self::untouched()
+        }
     }
 
     /// A state without anything to roll back.
@@ -70,11 +81,16 @@ impl State {
         self
     }
 
-    /// The same state, after a snapshot was taken.
+    /// The same state, after the run wrote the snapshot with this ID, if there is one.
     #[must_use]
-    pub(super) fn and_snapshot(mut self, id: &str) -> Self {
-        // Writing to a string does not fail.
-        let _ = write!(self.sentence, "; the snapshot {id} was taken");
+    pub fn and_snapshot(self, id: Option<&str>) -> Self {
+        self.and_wrote(id.map(|id| format!("the snapshot {id}")))
+    }
+
+    /// The same state, after the run wrote this.
+    #[must_use]
+    pub fn and_wrote(mut self, what: Option<String>) -> Self {
+        self.written.extend(what);
         self
     }
 
@@ -117,6 +133,9 @@ impl State {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)?;
+        if let Some(written) = said(&self.written, "was written") {
+            write!(f, "; {written}")?;
+        }
         match &self.unanswered {
             Some(requests) => write!(
                 f,
