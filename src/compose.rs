@@ -62,6 +62,9 @@ const OFFLINE: [&str; 2] = [
     "COMPOSE_EXPERIMENTAL_OCI_REMOTE",
 ];
 
+/// The program ends before its garbage collection is worth its time: a quarter of it by default.
+const GARBAGE: (&str, &str) = ("GOGC", "400");
+
 /// Makes `config` print JSON.
 const JSON: [&str; 2] = ["--format", "json"];
 
@@ -473,6 +476,7 @@ impl Compose {
         let prepare = |process: &mut Command| {
             prepare(process);
             process.envs(OFFLINE.map(|name| (name, "false")));
+            process.env(GARBAGE.0, GARBAGE.1);
         };
         let output = match user {
             None => process::run(&self.program, &words, LIMITS, prepare),

@@ -28,8 +28,8 @@ use crate::{
     },
     parallel::{lock, side_by_side},
     plan::{
-        self, Before, Environment, Facts, Keep, Namesake, Parsed, PathKind, Projects, RecordFacts,
-        Sent, Unread,
+        self, Before, Environment, Facts, Form, Keep, Namesake, Parsed, PathKind, Projects,
+        RecordFacts, Sent, Unread,
     },
     portainer::{BaseUrl, PortainerReader, Repository},
     rewrite::{
@@ -397,7 +397,7 @@ impl Situation<'_> {
             has_data: !self.compose.is_rehearsed,
             is_same_file: &is_same_file,
             unbindable: &unbindable,
-            is_adoption: false,
+            form: Form::Literal,
             file: stack.file(),
             files: &[],
             named: None,

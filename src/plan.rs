@@ -41,7 +41,7 @@ pub use checks::{
     sending::refused_name,
 };
 pub use edited::{InPortainer, changed_variables};
-pub use facts::{Facts, Parsed, PathKind, RecordFacts, Sent};
+pub use facts::{Facts, Form, Parsed, PathKind, RecordFacts, Sent};
 pub use fates::{Fate, Projects, Unread, binds::long_binds, versions::PortainerCompose};
 pub use losses::{
     files,

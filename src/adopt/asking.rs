@@ -11,7 +11,7 @@ use crate::{
     rewrite::{
         combine::{differences, unintended},
         env::stack_env,
-        faithful::{Faithful, Runs},
+        faithful::{Faithful, Runs, written_services},
     },
     stack::{Files, Stack},
     text::Mask,
@@ -109,6 +109,26 @@ impl<'a> Asking<'a> {
         Projects {
             on_disk: self.on_disk.clone(),
             sent: sent.and_then(|sent| self.read(sent)),
+            deployed: self.deployed.clone(),
+        }
+    }
+
+    /// The same, before it is asked about the rewrite of a Compose file: what it reads in the file. Whether the rewrite means the same
+    /// is judged of the one that is sent.
+    pub(super) fn expected(&self, sent: Sent) -> Projects {
+        let names_images = |read: &&Read| {
+            let services = read.config["services"].as_object();
+            let mut services = services.into_iter().flat_map(|all| all.values());
+            services.all(|service| service.get("build").is_none())
+        };
+        let files = self.files.as_ref().filter(names_images);
+        let Some(files) = files.filter(|_| self.accepts_files) else {
+            return self.projects(Ok(sent));
+        };
+        let written = written_services(sent.text, sent.env);
+        Projects {
+            on_disk: self.on_disk.clone(),
+            sent: Ok(Project::new(files, &self.containers, Some(&written))),
             deployed: self.deployed.clone(),
         }
     }

@@ -74,7 +74,11 @@ impl Prepared {
             || asking::on_disk(compose, situation, &texts.files, &mask),
         );
         let asking = Asking::new(compose, situation, &before, on_disk, &mask);
-        if let Ok(project) = to_send(&texts.first).and_then(|sent| asking.read(sent)) {
+        let expected = texts
+            .first
+            .as_ref()
+            .map(|first| asking.expected(sent_of(first)).sent);
+        if let Ok(Ok(project)) = expected {
             situation.read_images(&mut before, project.images());
         }
         let planner = Planner {
@@ -339,7 +343,7 @@ impl Planner<'_> {
         runs: &'f Runs,
     ) -> Facts<'f> {
         Facts {
-            is_adoption: true,
+            form: self.texts.form(),
             files: &self.texts.files.compose,
             named: self.texts.project.as_deref(),
             keep: self.keep,
@@ -409,7 +413,11 @@ impl Planner<'_> {
             return unchanged();
         };
         let sent = sent_of(written);
-        let projects = self.asking.projects(Ok(sent));
+        let projects = if runs == Runs::NONE && self.texts.combined.is_none() {
+            self.asking.expected(sent)
+        } else {
+            self.asking.projects(Ok(sent))
+        };
         let mut wanted = plan::long_binds(&self.facts(before, (sent, None), &projects, runs));
         wanted.extend(runs.long_binds.iter().cloned());
         while wanted != runs.long_binds {

@@ -9,6 +9,7 @@ use crate::{
     failure::Failure,
     finding::{Finding, Kind},
     observe::{self, Combined, Situation, Uncombined},
+    plan::Form,
     rewrite::faithful::{self, Faithful, ONE_FILE, Runs},
     stack::{Files, FilesRead, Shell, StackText},
 };
@@ -142,6 +143,13 @@ impl Texts {
         let is_not_simple = |blocker: &Finding| blocker.kind == Kind::NotSimple;
         let blockers = rewrite.as_ref().err().into_iter();
         self.combined.is_none() && self.first.is_ok() && blockers.flatten().any(is_not_simple)
+    }
+
+    pub(super) fn form(&self) -> Form {
+        match self.combined {
+            Some(_) => Form::Resolved,
+            None => Form::Edited,
+        }
     }
 
     pub(super) fn text<'t>(&'t self, source: &'t StackText) -> &'t str {

@@ -1,12 +1,12 @@
 //! What the program printed.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, mem};
 
 use serde_json::{Map, Value};
 
 use super::{
     Program,
-    dialect::{CREATE_HOST_PATH, Fields, OMITS_TRUE, all_binds, set_created},
+    dialect::{CREATE_HOST_PATH, Fields, OMITS_TRUE, all_binds, readable_by, set_created},
     version::ComposeVersion,
 };
 use crate::{
@@ -179,8 +179,8 @@ pub(super) fn message(output: &Output, folder: Option<&str>, mask: &Mask) -> Str
     excerpt(&lines.join(" "))
 }
 
-/// Writes what `config` omits and other versions need. Each 0 in `ulimits`: Compose rejects a limit without it. A
-/// `memswap_limit` of -1 as a number: old versions print it as a text, and reject that. From 5.0.0 on, the
+/// Writes what `config` omits and other versions need, in syntax that they read. Each 0 in `ulimits`: Compose rejects a limit
+/// without it. A `memswap_limit` of -1 as a number: old versions print it as a text, and reject that. From 5.0.0 on, the
 /// `create_host_path: true` of bind mounts, which only newer versions take for the default (N28).
 pub fn write_omitted(config: &mut Value, printed_by: ComposeVersion) {
     let services = config.get_mut("services").and_then(Value::as_object_mut);
@@ -196,13 +196,13 @@ pub fn write_omitted(config: &mut Value, printed_by: ComposeVersion) {
                 }
             }
         }
-        if printed_by >= OMITS_TRUE
-            && let Some(service) = service.as_object_mut()
-        {
-            for bind in all_binds(service) {
-                if !bind.contains_key(CREATE_HOST_PATH) {
-                    set_created(bind, Some(true));
-                }
+        let Some(service) = service.as_object_mut() else {
+            continue;
+        };
+        *service = readable_by(OLDEST, mem::take(service));
+        for bind in all_binds(service) {
+            if printed_by >= OMITS_TRUE && !bind.contains_key(CREATE_HOST_PATH) {
+                set_created(bind, Some(true));
             }
         }
     }
@@ -238,6 +238,24 @@ mod tests {
             let release = version.map(|version| version.release.to_string());
             assert_eq!(release.as_deref(), expected, "{output}");
         }
+    }
+
+    /// Portainer may have an older version, which rejects the syntax that a newer one prints.
+    #[test]
+    fn what_is_printed_is_written_in_the_syntax_of_every_version() {
+        let mut config = serde_json::json!({"services": {"a": {
+            "devices": [
+                {"source": "/dev/null", "target": "/dev/x", "permissions": "rwm"},
+                {"source": "/dev/full", "target": "/dev/full", "permissions": "r"},
+            ],
+            "develop": {"watch": [{"path": "/a", "action": "rebuild", "exec": {"command": null}}]},
+        }}});
+        write_omitted(&mut config, NEWEST);
+        let expected = serde_json::json!({
+            "devices": ["/dev/null:/dev/x", "/dev/full:/dev/full:r"],
+            "develop": {"watch": [{"path": "/a", "action": "rebuild"}]},
+        });
+        assert_eq!(config["services"]["a"], expected);
     }
 
     #[test]

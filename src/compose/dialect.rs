@@ -456,6 +456,14 @@ fn devices(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
     })
 }
 
+/// A service in syntax that this version reads: later versions print some parts in a syntax that they added.
+pub(super) fn readable_by(version: ComposeVersion, service: Fields) -> Fields {
+    let rules = [devices, develop].into_iter();
+    rules.fold(service, |service, rule| {
+        rule(service, version).swap_remove(0)
+    })
+}
+
 /// A `watch` has `exec` since 2.32.0, also without a command.
 fn develop(mut service: Fields, version: ComposeVersion) -> Vec<Fields> {
     let none = json!({"command": null});

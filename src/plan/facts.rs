@@ -20,6 +20,17 @@ use crate::{
     snapshot::LastSent,
 };
 
+/// How the text that is sent is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// By the literal rewrite of the contract, for a migration.
+    Literal,
+    /// By edits of the Compose file.
+    Edited,
+    /// By Compose: its lines are not those of the Compose file.
+    Resolved,
+}
+
 /// What is known of the stack and its surroundings before the first destructive act.
 pub struct Facts<'a> {
     /// The stack's name as given.
@@ -59,10 +70,9 @@ pub struct Facts<'a> {
     pub is_same_file: &'a dyn Fn(&str, &str) -> Option<bool>,
     /// Why a port of this host cannot be bound, if it cannot: address, port and protocol.
     pub unbindable: &'a dyn Fn(&str, u16, &str) -> Option<ErrorKind>,
-    /// Whether Portainer stops the containers that it recreates, as an adoption wants; a migration kills all of them first
-    /// (C52). The following matters only then.
-    pub is_adoption: bool,
-    /// The name that Compose gives the project of the files on disk, if they could be parsed.
+    pub form: Form,
+    /// The name that Compose gives the project of the files on disk, if they could be parsed. This and the following matter only for an
+    /// adoption.
     pub named: Option<&'a str>,
     /// What to do with what runs and is not in the text.
     pub keep: Keep,
@@ -75,6 +85,11 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
+    /// Whether Portainer stops the containers that it recreates, as an adoption wants; a migration kills all of them first (C52).
+    pub fn is_adoption(&self) -> bool {
+        self.form != Form::Literal
+    }
+
     /// What Compose prints for a service, if a container certainly has that configuration: of the files on disk, or of what is
     /// sent.
     pub fn hashed(&self, container: &Container, service: &str) -> Option<&'a Fields> {
@@ -98,7 +113,7 @@ impl<'a> Facts<'a> {
 
     /// Whether Portainer replaces a container, if its configuration differs (M05); otherwise, this run removes it.
     pub fn is_replaced_by_portainer(&self, container: &Container) -> bool {
-        self.is_adoption || self.is_adopted(container)
+        self.is_adoption() || self.is_adopted(container)
     }
 
     /// The containers of a service, as far as they could be inspected, without those of `compose run`.
@@ -130,13 +145,13 @@ impl<'a> Facts<'a> {
         let (on_disk, sent) = (&self.projects.on_disk, &self.projects.sent);
         let (on_disk, sent) = (on_disk.as_ref().ok(), sent.as_ref().ok());
         let both = on_disk.and_then(of).zip(sent.and_then(of));
-        !self.is_adoption && both.is_some_and(|(before, after)| before != after)
+        !self.is_adoption() && both.is_some_and(|(before, after)| before != after)
     }
 
     /// Whether what differs is what the user wants: the files on disk have changed since they started the container, which
     /// Portainer does not have yet.
     pub fn is_edited_on_disk(&self, container: &Container, service: &Service) -> bool {
-        let is_first = self.is_adoption && (self.record.is_none() || self.before.has_failed());
+        let is_first = self.is_adoption() && (self.record.is_none() || self.before.has_failed());
         is_first
             && self
                 .projects

@@ -200,7 +200,7 @@ impl World {
                 _ => Some(false),
             },
             unbindable: &|_, port, _| (port == PORT_IN_USE).then_some(ErrorKind::AddrInUse),
-            is_adoption: false,
+            form: Form::Literal,
             file: "docker-compose.yml",
             files: &["docker-compose.yml".to_owned()],
             named: None,

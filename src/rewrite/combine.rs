@@ -438,19 +438,6 @@ fn tidy(root: &mut Map<String, Value>, project: &str) {
                 }
             }
         }
-        // Compose prints it for every rule, and only versions since 2.32 read it.
-        let watch = service
-            .get_mut("develop")
-            .and_then(|develop| develop.get_mut("watch"));
-        let rules = watch.and_then(Value::as_array_mut).into_iter().flatten();
-        for rule in rules.filter_map(Value::as_object_mut) {
-            if rule
-                .get("exec")
-                .is_some_and(|exec| exec["command"].is_null())
-            {
-                rule.shift_remove("exec");
-            }
-        }
         let config = service
             .get_mut("blkio_config")
             .and_then(Value::as_object_mut);

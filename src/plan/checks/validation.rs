@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     compose::{ComposeVersion, Doubt, Mount, Place, Project, Rejection, Service},
     finding::{Finding, Kind},
-    plan::{Facts, NOT_PULLED, checks::missing, fates::Unread},
+    plan::{Facts, Form, NOT_PULLED, checks::missing, fates::Unread},
     rewrite::{
         env::stack_env,
         literal::{TextEdit, edits},
@@ -64,8 +64,11 @@ fn rejection<'a>(facts: &Facts<'a>) -> Option<&'a Rejection> {
 
 /// The lines of the Compose file. Only the literal rewrite deletes lines: what an adoption sends has the lines that Compose names.
 fn lines(facts: &Facts) -> Lines {
-    let is_literal = !facts.is_adoption;
-    Lines::new(if is_literal { facts.source.text } else { "" })
+    let is_literal = facts.form == Form::Literal;
+    Lines {
+        are_unknown: facts.form == Form::Resolved,
+        ..Lines::new(if is_literal { facts.source.text } else { "" })
+    }
 }
 
 /// The refusal of a text that Compose would reject because of these lines, if there are any.
@@ -196,7 +199,7 @@ pub fn doubt(facts: &Facts, refusals: &[Finding], keys: &[Finding]) -> Option<St
         format!(
             "{} rejects the file that is sent; the deployment fails if Compose in Portainer rejects it too: {}",
             rejection.by,
-            Lines::new(facts.source.text).map(&rejection.message)
+            lines(facts).map(&rejection.message)
         )
     })
 }
@@ -209,7 +212,8 @@ pub fn doubts(facts: &Facts, document: &Document, first: Option<ComposeVersion>)
     });
     let doubts = keys.map(|(line, key)| {
         let what = format!(
-            "line {line}: the deployment fails if Compose in Portainer does not accept the key {key}"
+            "{}the deployment fails if Compose in Portainer does not accept the key {key}",
+            place("line ", line)
         );
         Finding::of_stack(&what).of_kind(Kind::UnknownKey(key.name))
     });
@@ -218,19 +222,19 @@ pub fn doubts(facts: &Facts, document: &Document, first: Option<ComposeVersion>)
 
 /// What no Compose up to `last` accepts and a later one may, with its line of the Compose file `file`.
 pub fn newer(facts: &Facts, document: &Document, file: &str, last: ComposeVersion) -> Vec<String> {
-    let lines = Lines::new(facts.source.text);
+    let lines = lines(facts);
     let last = last.release();
     let keys = keys(facts, document, |since| {
         since.map_or(last <= NEWEST, |since| since > last)
     });
-    let keys = keys.map(|(line, key)| format!("{file}:{line}: {key}"));
+    let file = format!("{file}:");
+    let keys = keys.map(|(line, key)| format!("{}{key}", place(&file, line)));
     let policies = services(document).into_iter().filter_map(|service| {
         let node = service.node.get("pull_policy")?;
         let policy = node.as_str().filter(|policy| !policy.contains('$'))?;
         let is_newer = policy != "always" && !NOT_PULLED.contains(&policy);
-        let line = lines.of(node.line());
-        (is_newer && last < PULLS_AT_INTERVALS)
-            .then(|| format!("{file}:{line}: `pull_policy: {policy}`"))
+        let line = place(&file, lines.of(node.line()));
+        (is_newer && last < PULLS_AT_INTERVALS).then(|| format!("{line}`pull_policy: {policy}`"))
     });
     keys.chain(policies).collect()
 }
@@ -240,13 +244,18 @@ const OLDEST: ComposeVersion = ComposeVersion(2, 26, 1);
 /// The first Compose with `pull_policy: daily`.
 const PULLS_AT_INTERVALS: Release = (2, 34, 0);
 
-/// The keys that are rejected, with their lines. `is_rejected` gets the first release that accepts a key; `None` if none does.
+/// How a sentence about a line starts, if the line is known.
+fn place(start: &str, line: Option<usize>) -> String {
+    line.map_or_else(String::new, |line| format!("{start}{line}: "))
+}
+
+/// The keys that are rejected, with their lines in the Compose file. `is_rejected` gets the first release that accepts a key; `None` if none does.
 fn keys(
     facts: &Facts,
     document: &Document,
     is_rejected: impl Fn(Option<Release>) -> bool,
-) -> impl Iterator<Item = (usize, Key)> {
-    let lines = Lines::new(facts.source.text);
+) -> impl Iterator<Item = (Option<usize>, Key)> {
+    let lines = lines(facts);
     let mut rejected = Keys {
         is_rejected,
         found: Vec::new(),
@@ -269,7 +278,10 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.name)?;
         match self.since {
-            Some((major, minor, _)) => write!(f, ", which requires Compose {major}.{minor}"),
+            Some((major, minor, 0)) => write!(f, ", which requires Compose {major}.{minor}"),
+            Some((major, minor, patch)) => {
+                write!(f, ", which requires Compose {major}.{minor}.{patch}")
+            }
             None => Ok(()),
         }
     }
@@ -318,6 +330,8 @@ fn problem(facts: &Facts, error: &DotenvError) -> String {
 struct Lines {
     /// The deleted lines of the Compose file, counted from 1.
     deleted: Vec<usize>,
+    /// The text that is sent has lines of its own.
+    are_unknown: bool,
 }
 
 impl Lines {
@@ -332,12 +346,17 @@ impl Lines {
             at = range.start;
             deleted.push(line);
         }
-        Self { deleted }
+        Self {
+            deleted,
+            are_unknown: false,
+        }
     }
 
-    fn of(&self, sent: usize) -> usize {
+    /// `None` if it is unknown.
+    fn of(&self, sent: usize) -> Option<usize> {
         let deleted = self.deleted.iter();
-        deleted.fold(sent, |line, deleted| line + usize::from(*deleted <= line))
+        let line = deleted.fold(sent, |line, deleted| line + usize::from(*deleted <= line));
+        (!self.are_unknown).then_some(line)
     }
 
     /// A message of Compose about the text that is sent, with line numbers of the Compose file.
@@ -349,9 +368,8 @@ impl Lines {
                 .find(|c: char| !c.is_ascii_digit())
                 .unwrap_or(part.len());
             let (number, rest) = part.split_at(end);
-            let line = number
-                .parse()
-                .map_or(number.to_owned(), |line| self.of(line).to_string());
+            let line = number.parse().ok().and_then(|line| self.of(line));
+            let line = line.map_or(number.to_owned(), |line| line.to_string());
             mapped.extend(["line ", &line, rest]);
         }
         mapped
@@ -365,6 +383,6 @@ mod tests {
     #[test]
     fn lines_are_those_of_the_compose_file() {
         let lines = Lines::new("a:\n  env_file:\n    - .env\n  b:\n  env_file: x\n  c:\n");
-        assert_eq!([1, 2, 3].map(|line| lines.of(line)), [1, 4, 6]);
+        assert_eq!([1, 2, 3].map(|line| lines.of(line)), [1, 4, 6].map(Some));
     }
 }

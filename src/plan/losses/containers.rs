@@ -55,7 +55,7 @@ impl<'a> Running<'a, '_> {
             .iter()
             .filter(|container| container.is_running())
             .count();
-        if running > 0 && !facts.is_adoption && facts.record.is_none() {
+        if running > 0 && !facts.is_adoption() && facts.record.is_none() {
             self.losses.push(Finding::of_stack(&format!(
                 "{} will be stopped with SIGKILL, without time to shut down (to avoid this, run `{} compose stop` first)",
                 counted(running, "running container"),
@@ -187,7 +187,7 @@ impl<'a> Running<'a, '_> {
 
     fn other_directory(&self, container: &Container) -> Option<String> {
         // It is a reason not to adopt the stack, or it does not matter.
-        if self.facts.is_adoption {
+        if self.facts.is_adoption() {
             return None;
         }
         let dir = self.facts.label(container, "project.working_dir")?;
@@ -219,7 +219,7 @@ impl<'a> Running<'a, '_> {
     /// Those who may use a container, and not its successor (B23).
     fn uses_lost(&self, container: &Container) -> Option<(Kind, String)> {
         let uses = &self.facts.before.remote.uses;
-        let stays = self.facts.is_adoption.then_some(&uses.stack);
+        let stays = self.facts.is_adoption().then_some(&uses.stack);
         let after = uses.wanted.as_ref().or(stays);
         let given = uses.containers.get(container.id())?;
         let lost = Grant::missing(given, after.unwrap_or(&BTreeSet::new()));

@@ -68,7 +68,7 @@ pub fn losses(
 ) -> (Vec<(Kind, String)>, Vec<String>) {
     let after = sent(facts, service);
     let on_disk = facts.projects.on_disk.as_ref().ok();
-    let on_disk = on_disk.filter(|_| !facts.is_adoption);
+    let on_disk = on_disk.filter(|_| !facts.is_adoption());
     let before = on_disk.and_then(|all| Some(mounts(Some(all), all.service(&service.name)?)));
     let (mut losses, mut unknown) = (Vec::new(), Vec::new());
     for (target, (now, places)) in running(container) {
@@ -167,7 +167,7 @@ enum Moved {
 fn moved(facts: &Facts, (now, places): (&Source, &[&str]), after: &Source) -> Moved {
     match (now, after) {
         // Only a text from Git has such paths in an adoption.
-        (_, Source::Bind(Place::Folder(below))) if facts.is_adoption => {
+        (_, Source::Bind(Place::Folder(below))) if facts.is_adoption() => {
             let is_it =
                 |place: &&str| facts.is_portainers(place) && Path::new(place).ends_with(below);
             if places.iter().any(is_it) {

@@ -35,7 +35,7 @@ pub fn losses(
     let networks = networks::differences(container, service, facts.tool);
     let networks = networks
         .into_iter()
-        .filter(|(kind, _)| facts.is_adoption || *kind != Kind::Connected);
+        .filter(|(kind, _)| facts.is_adoption() || *kind != Kind::Connected);
     let is_edited = facts.is_edited_on_disk(container, service);
     losses.extend(networks.map(|(kind, what)| {
         let is_edit = is_edited && kind == Kind::Other;
