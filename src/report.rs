@@ -46,6 +46,7 @@ pub struct PortainerReport {
 pub struct Containers {
     pub all: usize,
     pub running: usize,
+    pub paused: usize,
     /// Those that Portainer started.
     pub started_by_portainer: usize,
 }
@@ -56,11 +57,20 @@ impl Containers {
         for container in all {
             let dir = container.compose_label(tool, "project.working_dir");
             counts.all += 1;
-            counts.running += usize::from(matches!(container.status(), "running" | "restarting"));
+            match container.status() {
+                "running" | "restarting" => counts.running += 1,
+                "paused" => counts.paused += 1,
+                _ => {}
+            }
             counts.started_by_portainer +=
                 usize::from(dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS)));
         }
         counts
+    }
+
+    /// Whether none runs or is paused.
+    pub fn are_stopped(&self) -> bool {
+        self.running + self.paused == 0
     }
 }
 
@@ -104,9 +114,11 @@ pub struct StackReport {
 }
 
 impl StackReport {
-    /// Whether no container runs, as far as that is known.
+    /// Whether every container is stopped, as far as that is known.
     pub fn is_stopped(&self) -> bool {
-        self.containers.as_ref().is_some_and(|all| all.running == 0)
+        self.containers
+            .as_ref()
+            .is_some_and(Containers::are_stopped)
     }
 }
 

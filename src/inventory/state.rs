@@ -58,7 +58,7 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
             Deployment::Deploying => StackState::InPortainer,
             Deployment::Active | Deployment::Failed(_) => StackState::WithoutContainers,
         },
-        Some(_) if containers.running == 0 => StackState::StoppedInPortainer,
+        Some(_) if containers.are_stopped() => StackState::StoppedInPortainer,
         Some(_) => match facts.in_portainer {
             InPortainer::Nothing | InPortainer::UpToDate => StackState::InPortainer,
             InPortainer::FromGit if facts.is_by_hand => StackState::Redeployed,
@@ -68,7 +68,7 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
             InPortainer::Edited if facts.is_by_hand => StackState::EditedRedeployed,
             InPortainer::Edited => StackState::Edited,
         },
-        None if facts.listed == Listed::Nothing && containers.running > 0 => StackState::Unknown,
+        None if facts.listed == Listed::Nothing && !containers.are_stopped() => StackState::Unknown,
         // It may have a Portainer stack that was not listed.
         None if facts.listed != Listed::All && containers.all > 0 && !facts.has_files => {
             StackState::Unknown
@@ -84,7 +84,7 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
             StackState::NoLongerInPortainer
         }
         None if containers.all == 0 => StackState::NotStarted,
-        None if containers.running == 0 => StackState::Stopped,
+        None if containers.are_stopped() => StackState::Stopped,
         None if is_all_portainers => StackState::InPortainer,
         None => StackState::ByHand,
     }
@@ -110,6 +110,7 @@ mod tests {
         let containers = containers.map(|(all, running, started_by_portainer)| Containers {
             all,
             running,
+            paused: 0,
             started_by_portainer,
         });
         state(&StateFacts {

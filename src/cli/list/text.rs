@@ -103,9 +103,12 @@ fn is_to_be_planned(stack: &ListEntry) -> bool {
         && (stack.state != StackState::Edited || stack.adopt.files_differ)
 }
 
-/// How many containers run, and how many there are.
+/// How many containers run, how many there are, and how many of them are paused.
 fn running(containers: Option<&Containers>) -> String {
-    let count = |all: &Containers| format!("{}/{}", all.running, all.all);
+    let count = |own: &Containers| match own.paused {
+        0 => format!("{}/{}", own.running, own.all),
+        paused => format!("{}/{}, {paused} paused", own.running, own.all),
+    };
     containers.map_or_else(|| "?".to_owned(), count)
 }
 

@@ -152,17 +152,19 @@ fn show_choice(report: &PlanReport, console: &Console) {
 /// How many containers there are, and whether Portainer has the stack.
 fn state(report: &PlanReport) -> String {
     let stack = &report.stack;
-    let all = stack.containers.as_ref();
-    let containers = match all.map(|all| (all.all, all.all - all.running)) {
+    let containers = match &stack.containers {
         None => "containers unknown".to_owned(),
-        Some((0, _)) => "no containers on this host".to_owned(),
-        Some((all, 0)) => format!("{} on this host", counted(all, "container")),
-        Some((all, stopped)) if stopped == all => {
-            format!("{} on this host", counted(all, "stopped container"))
-        }
-        Some((all, stopped)) => {
-            let all = counted(all, "container");
-            format!("{all} on this host ({stopped} stopped)")
+        Some(own) if own.all == 0 => "no containers on this host".to_owned(),
+        Some(own) => {
+            let stopped = own.all - own.running - own.paused;
+            let others = [(stopped, "stopped"), (own.paused, "paused")];
+            let others = others.map(|(count, are)| (count > 0).then(|| format!("{count} {are}")));
+            let others: Vec<String> = others.into_iter().flatten().collect();
+            let others = match others.as_slice() {
+                [] => String::new(),
+                others => format!(" ({})", others.join(", ")),
+            };
+            format!("{} on this host{others}", counted(own.all, "container"))
         }
     };
     format!("{containers}, {}", in_portainer(report, stack))
