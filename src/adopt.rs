@@ -270,12 +270,17 @@ impl Adoption<'_, '_> {
     /// Reads everything again after a question. Stops if something changed before the answer.
     fn prepare_again(&mut self, shown: &Prepared) -> Result<Prepared> {
         let prepared = self.prepare()?;
-        let Some((changed, because)) = prepared.changed_since(shown) else {
+        let Some((changed, told)) = prepared.changed_since(shown) else {
             return Ok(prepared);
         };
-        let what = format!("{changed} changed before you answered{because}");
+        let told: Vec<String> = told.iter().map(|one| bulleted([one])).collect();
         let hint = "run the command again: it makes a new plan";
-        Err(Failure::new(what).hint(hint).into())
+        Err(
+            Failure::new(format!("{changed} changed before you answered"))
+                .lines(&told)
+                .hint(hint)
+                .into(),
+        )
     }
 
     /// Reports the plan. Stops with every blocker at once.

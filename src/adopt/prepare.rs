@@ -168,9 +168,9 @@ impl Prepared {
         !is_from_git && self.projects.is_as_on_disk(container, service, tool)
     }
 
-    /// What of the plan, of what will be sent, and of the containers is not as it was shown: the beginning of a sentence and
-    /// its end.
-    pub(super) fn changed_since(&self, shown: &Self) -> Option<(String, String)> {
+    /// What of the plan, of what will be sent, and of the containers is not as it was shown, and what the plan no longer says or
+    /// says in addition.
+    pub(super) fn changed_since(&self, shown: &Self) -> Option<(String, Vec<String>)> {
         let states = |of: &Self| -> Vec<(String, String)> {
             let all = of.before.host.listed().iter();
             all.map(Container::id_and_state).collect()
@@ -204,13 +204,20 @@ impl Prepared {
         if changed.is_empty() && plan(self) == plan(shown) {
             return None;
         }
-        let mut blockers = self.plan.blockers.iter();
-        let new = blockers.find(|blocker| !shown.plan.blockers.contains(blocker));
-        let because = new.map_or_else(String::new, |new| format!(": {}", new.message));
-        Some(match changed.as_slice() {
-            [] => ("the plan".to_owned(), because),
-            changed => (listed(changed), because),
-        })
+        let changed = match changed.as_slice() {
+            [] => "the plan".to_owned(),
+            changed => listed(changed),
+        };
+        let gone = shown.plan.worse_than(&self.plan).into_iter();
+        let gone = gone.map(|told| format!("no longer: {told}"));
+        Some((
+            changed,
+            self.plan
+                .worse_than(&shown.plan)
+                .into_iter()
+                .chain(gone)
+                .collect(),
+        ))
     }
 
     /// This text and these variables as what was last sent, with the variables that only containers have (B22).

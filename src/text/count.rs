@@ -67,9 +67,12 @@ pub fn said(names: &[impl AsRef<str>], verb: &str) -> Option<String> {
     }
 }
 
-/// One item a line, after a hyphen.
+/// One item a line, after a hyphen. The further lines of an item are below its text.
 pub fn bulleted<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
-    let lines = items.into_iter().map(|item| format!("  - {item}"));
+    let lines = items.into_iter().map(|item| {
+        let item = item.to_string().replace('\n', "\n    ");
+        format!("  - {item}")
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -27,6 +27,7 @@ impl Plan {
             }
         }
         for (kind, now, before) in [
+            ("problem", &self.blockers, &shown.blockers),
             ("loss", &self.losses, &shown.losses),
             ("change", &self.changes, &shown.changes),
         ] {
