@@ -1,6 +1,6 @@
 //! What follows a failure: looks at every container, and restores those that changed.
 
-use std::{collections::BTreeSet, iter};
+use std::collections::BTreeSet;
 
 use anyhow::{Error, Result, anyhow};
 
@@ -27,12 +27,11 @@ impl Adoption<'_, '_> {
         self.report.outcome = Outcome::Unknown;
         let name = self.at.stack.name();
         let own = "check the stack in Portainer, then run the command again or roll back: both first wait for Portainer to finish";
-        let hints: Vec<&str> = iter::once(own).chain(Failure::hint_of(error)).collect();
+        let hint = Failure::hint_of(error).unwrap_or(own);
         let what = format!(
             "the outcome of adopting {name} is unknown, so nothing was restored: {error:#}"
         );
-        let failure = Failure::new(what).details_from(error);
-        failure.hint(hints.join("; ")).into()
+        Failure::new(what).details_from(error).hint(hint).into()
     }
 
     /// Checks what a failed deployment left, and restores the original containers if any changed. Notes the failure for the next
