@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     finding::{Finding, Kind},
     observe::{Situation, foreign_since, warnings_of},
-    plan::{AdoptFlags, InPortainer, Plan, Request},
+    plan::{AdoptFlags, InPortainer, Plan, Readiness, Request},
     portainer::Payload,
     report::{AdoptReport, Outcome},
     run::{self, Consent, Listener, Peers, Purpose, Run, Setup, Stopped, Witness},
@@ -310,7 +310,7 @@ impl Adoption<'_, '_> {
         if prepared.plan.is_left_to_git() && prepared.plan.blockers.is_empty() {
             return Ok(());
         }
-        let is_theirs = in_portainer.may_be_theirs() && !self.a.flags.overwrite;
+        let is_theirs = prepared.plan.readiness == Readiness::Edited;
         // What blocks an update says nothing to somebody who edits the stack in Portainer.
         if !is_theirs || in_portainer != InPortainer::Edited {
             prepared.payload(stack.name().as_str())?;

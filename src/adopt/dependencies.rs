@@ -9,7 +9,7 @@ use crate::{
     after::{Limits, wait_for},
     failure::Failure,
     model::{Condition, Container},
-    plan::{Awaited, Plan, Until},
+    plan::{Awaited, Plan, Readiness, Until},
     text::printable,
 };
 
@@ -18,7 +18,7 @@ impl Adoption<'_, '_> {
     pub(super) fn wait_for_dependencies(&mut self, prepared: Prepared) -> Result<Prepared> {
         let plan = &prepared.plan;
         let is_pending = |one: &Awaited| one.until == Until::Pending;
-        if !plan.blockers.is_empty() || !plan.awaited.iter().any(is_pending) {
+        if plan.readiness != Readiness::Ready || !plan.awaited.iter().any(is_pending) {
             return Ok(prepared);
         }
         self.wait_for_each(&plan.awaited, is_pending)?;

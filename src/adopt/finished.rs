@@ -49,26 +49,28 @@ impl Prepared {
             let notices = notices.filter(|one| plan.creates() || one.kind != Kind::StillAnonymous);
             plan.notices = notices.map(|notice| notice.in_file(file)).collect();
         }
+        let is_theirs = plan.in_portainer.may_be_theirs() && !flags.overwrite;
         let mut warnings = self.before.warnings.clone();
-        if plan.blockers.is_empty() {
-            if plan.files_differ && !flags.overwrite {
-                plan.warn("your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies");
-            }
-        } else {
+        if is_theirs || !plan.blockers.is_empty() {
+            // Nothing is sent.
             plan.warnings
                 .retain(|finding| finding.kind == Kind::FailedBefore);
+        }
+        if is_theirs && plan.files_differ {
+            plan.warn("your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies");
         }
         warnings.append(&mut plan.warnings);
         plan.warnings = warnings;
         // Missing images are all that blocks it then.
-        if let ([_], true, Ok(project)) = (&plan.blockers[..], flags.pull, &self.projects.sent) {
+        let pulls = flags.pull && !is_theirs;
+        if let ([_], true, Ok(project)) = (&plan.blockers[..], pulls, &self.projects.sent) {
             let images = &self.before.host.images;
             plan.pulls =
                 plan::images_to_pull(project, images, |service| self.projects.builds(service));
             plan.blockers.retain(|_| plan.pulls.is_empty());
         }
         plan.readiness = match plan.request {
-            _ if plan.in_portainer.may_be_theirs() && !flags.overwrite => Readiness::Edited,
+            _ if is_theirs => Readiness::Edited,
             _ if !plan.blockers.is_empty() => Readiness::Blocked,
             Some(Request::Nothing(_)) if plan.access.is_none() => Readiness::NothingToDo,
             _ => Readiness::Ready,

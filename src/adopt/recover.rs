@@ -13,7 +13,7 @@ use crate::{
     after::{Compared, Ran, changes, is_temporary, told_down},
     failure::Failure,
     model::Deployment,
-    plan::{Plan, up},
+    plan::{Plan, Readiness, up},
     portainer::Payload,
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
@@ -271,7 +271,7 @@ impl Adoption<'_, '_> {
         let subject = prepared.before.subject("adopt", &prepared.source, &self.at);
         let is_whole = store.is_whole(&self.run.read_snapshot(&subject, Seen::default()));
         // What was deployed by an edit in Portainer stays: the adoption is refused.
-        let is_theirs = prepared.plan.in_portainer.may_be_theirs() && !self.a.flags.overwrite;
+        let is_theirs = prepared.plan.readiness == Readiness::Edited;
         if is_whole && !strays || is_theirs {
             return Ok(prepared);
         }
