@@ -8,7 +8,7 @@ use crate::{
     observe::Situation,
     plan::{self, AdoptFlags, Plan, Readiness, Request, changed_variables},
     rewrite::diff::changed_lines,
-    text::Mask,
+    text::{Mask, command},
 };
 
 impl Prepared {
@@ -57,7 +57,11 @@ impl Prepared {
                 .retain(|finding| finding.kind == Kind::FailedBefore);
         }
         if is_theirs && plan.files_differ {
-            plan.warn("your files differ from the last adoption, too: `stacklift export --force` replaces them and keeps copies");
+            let (name, dir) = (situation.stack.name().as_str(), situation.stack.dir_text());
+            let export = command(&["export", name, "--to", dir, "--force"]);
+            plan.warn(format!(
+                "your files differ from the last adoption, too: `{export}` replaces them and keeps copies"
+            ));
         }
         warnings.append(&mut plan.warnings);
         plan.warnings = warnings;

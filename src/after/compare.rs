@@ -64,8 +64,8 @@ impl<'a> Compared<'a> {
         service.unwrap_or_default()
     }
 
-    /// How long an original container did not run, from the end of the old one to the start of the one that runs now. `None`
-    /// if that is unknown, or if it did not run before.
+    /// How long an original container was down, from the signal to stop of the old one, or its exit, to the start of the one that
+    /// runs now. `None` if that is unknown, or if it did not run before.
     pub fn away(self, events: &[ContainerEvent]) -> Option<Duration> {
         let moved = [
             Change::Restarted,

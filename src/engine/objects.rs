@@ -4,9 +4,16 @@
 //! Invariant: an object is returned only for its name, its full ID or a prefix of the ID of at least 12 characters.
 //! The engine itself also accepts shorter prefixes.
 
-use std::{collections::HashSet, fmt, fs, path::Path, sync::Arc, time::UNIX_EPOCH};
+use std::{
+    collections::HashSet,
+    fmt,
+    path::Path,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use anyhow::{Context as _, Result, bail};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use serde_json::Value;
 
 use super::{Client, EngineReader, api::timestamp};
@@ -148,9 +155,14 @@ impl EngineReader {
         } else {
             data
         };
-        let created = fs::metadata(directory).ok()?.created().ok()?;
+        // The standard library does not read it on musl, with which releases are built.
+        let found = statx(CWD, directory, AtFlags::empty(), StatxFlags::BTIME).ok()?;
+        let born = Duration::new(
+            found.stx_btime.tv_sec.try_into().ok()?,
+            found.stx_btime.tv_nsec,
+        );
         // Some file systems show 0 for unknown.
-        (created > UNIX_EPOCH).then(|| timestamp(created))
+        (!born.is_zero()).then(|| timestamp(UNIX_EPOCH + born))
     }
 
     fn members(&self, kind: ObjectKind, project: &str) -> Result<Vec<Value>> {

@@ -109,8 +109,8 @@ pub struct AdoptedContainer {
     pub restarting: bool,
     /// What differs from before: by name, never by value.
     pub differences: Vec<String>,
-    /// How long it did not run, in seconds, by the clock of the engine; `null` if that is unknown. 0 if it was not
-    /// touched.
+    /// How long it was down, in seconds, from the signal to stop to the start, by the clock of the engine; `null` if that is
+    /// unknown. 0 if it was not touched.
     pub away: Option<f64>,
 }
 

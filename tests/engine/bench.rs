@@ -356,7 +356,9 @@ impl Stack {
     pub fn command(&self, line: &str) -> Command {
         let line = line.replace("$PROJECT", &self.host.project);
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stacklift"));
+        let program = env::var_os("STACKLIFT_TEST_PROGRAM");
+        let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_stacklift").into());
+        let mut command = Command::new(program);
         for (name, _) in env::vars_os() {
             if name.to_string_lossy().starts_with("STACK") {
                 command.env_remove(name);

@@ -7,12 +7,12 @@ use serde_json::{Deserializer, Value, json};
 
 use super::{Api, percent_encoded};
 
-/// The start or the end of a container.
+/// The start of a container, or its end: a signal to stop, from when on it may not answer, or its exit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerEvent {
     /// The full ID of the container.
     pub id: String,
-    /// Whether it started; otherwise it ended.
+    /// Whether it started; otherwise it ends.
     pub started: bool,
     /// When, by the clock of the engine, since the Unix epoch.
     pub at: Duration,
@@ -27,7 +27,7 @@ impl Api {
     ) -> Result<Vec<ContainerEvent>> {
         let filters = json!({
             "type": ["container"],
-            "event": ["start", "die"],
+            "event": ["start", "kill", "die"],
             "label": [format!("{}={project}", self.label)],
         });
         let path = format!(
@@ -53,7 +53,7 @@ fn event(object: &Value) -> Option<ContainerEvent> {
     Some(ContainerEvent {
         started: match object["Action"].as_str()? {
             "start" => true,
-            "die" => false,
+            "kill" | "die" => false,
             _ => return None,
         },
         id: object["Actor"]["ID"].as_str()?.to_owned(),
@@ -78,12 +78,15 @@ mod tests {
                 "{{\"Type\":\"container\",\"Action\":\"{action}\",\"Actor\":{{\"ID\":\"a1\",\"Attributes\":{{\"name\":\"x\"}}}},\"time\":1,\"timeNano\":{nanoseconds}}}\n"
             )
         };
-        let body = event("die", 5) + &event("pause", 6) + &event("start", 7);
+        let body = event("kill", 4) + &event("die", 5) + &event("pause", 6) + &event("start", 7);
         let events = parse(body.as_bytes()).expect("events");
         let seen = events
             .iter()
             .map(|event| (event.started, event.at.as_nanos()));
-        assert_eq!(seen.collect::<Vec<_>>(), [(false, 5), (true, 7)]);
+        assert_eq!(
+            seen.collect::<Vec<_>>(),
+            [(false, 4), (false, 5), (true, 7)]
+        );
         assert!(parse(b"").expect("none").is_empty());
         assert!(parse(b"<html>").is_err());
     }

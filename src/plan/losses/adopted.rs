@@ -1,9 +1,7 @@
 //! What an adoption loses.
 
-use std::collections::BTreeSet;
-
 use crate::{
-    compose::{Project, Service},
+    compose::Project,
     finding::{Finding, Kind},
     plan::{
         Facts, Fate, InPortainer, Plan, PortainerCompose, Request, edited, fate_of,
@@ -24,9 +22,6 @@ impl Plan {
         let planned = |loss: &Finding| fate_of(&self.services, loss.subject.as_deref()?);
         let stays = |loss: &Finding| planned(loss).is_some_and(Fate::keeps_containers);
         let is_removed = |loss: &Finding| matches!(planned(loss), Some(Fate::Removed(_)));
-        let volumes = project.services.iter().flat_map(Service::volumes);
-        let external = volumes.filter(|(_, volume)| volume.is_external);
-        let external: BTreeSet<&str> = external.map(|(_, volume)| &*volume.name).collect();
         let (losses, unknown) = containers::losses(facts, Some(project), &self.services);
         let is_lost = |loss: &Finding| match &loss.kind {
             Kind::Starts => true,
@@ -35,9 +30,8 @@ impl Plan {
             Kind::UseUntilRecreated => facts.record.is_none() || !stays(loss),
             _ if stays(loss) => false,
             Kind::Orphan => false,
-            Kind::AnonymousVolume { volume, is_deleted } => {
-                let is_left = *is_deleted || !carries_volumes || is_removed(loss);
-                is_left && !external.contains(volume.as_str())
+            Kind::AnonymousVolume { is_deleted, .. } => {
+                *is_deleted || !carries_volumes || is_removed(loss)
             }
             _ => true,
         };

@@ -22,9 +22,13 @@ pub fn losses(
     project: Option<&Project>,
     services: &[ServicePlan],
 ) -> (Vec<Finding>, Vec<String>) {
+    let mounted = project.into_iter().flat_map(|project| &project.services);
+    let mounted = mounted.flat_map(Service::volumes);
+    let external = mounted.filter(|(_, volume)| volume.is_external);
     let mut running = Running {
         facts,
         services,
+        external: external.map(|(_, volume)| volume.name.as_str()).collect(),
         losses: Vec::new(),
         unknown: Vec::new(),
     };
@@ -39,6 +43,8 @@ pub fn losses(
 struct Running<'a, 'f> {
     facts: &'a Facts<'f>,
     services: &'a [ServicePlan],
+    /// The volumes that the text mounts and does not create: a new container has them, too.
+    external: BTreeSet<&'a str>,
     losses: Vec<Finding>,
     unknown: Vec<String>,
 }
@@ -258,7 +264,9 @@ impl<'a> Running<'a, '_> {
     fn anonymous_volumes(&self, container: &Container) -> Vec<(Kind, String)> {
         let is_deleted = container.removes_itself();
         let stays = self.facts.is_replaced_by_portainer(container);
-        let lost = container.anonymous_volumes().map(|(volume, target)| {
+        let lost = container.anonymous_volumes();
+        let lost = lost.filter(|(volume, _)| !self.external.contains(volume));
+        let lost = lost.map(|(volume, target)| {
             let of = format!("the anonymous volume at {target}");
             let deleted = "may be deleted with its data: the container was started with --rm";
             let kept = format!("with an empty one; its data stays in volume {volume}");
