@@ -53,17 +53,19 @@ impl Restoration<'_, '_, '_> {
         let (snapshot, id) = (self.snapshot(), &self.saved.id);
         let about = format!("{} from snapshot {id}", snapshot.stack);
         self.run.detail("restore", about);
-        if self.restore.cause != Cause::Failure {
-            self.run.line(self.headline());
-            if !snapshot.has_running() {
-                let name = &snapshot.stack;
-                self.run.line(format!(
-                    "  {name} was not running then, and will not run after the restore"
-                ));
-            }
-            for effect in self.effects(planned) {
-                self.run.line(format!("  {effect}"));
-            }
+        // The error of the run says what was not restored.
+        if self.restore.cause == Cause::Failure {
+            return;
+        }
+        self.run.line(self.headline());
+        if !snapshot.has_running() {
+            let name = &snapshot.stack;
+            self.run.line(format!(
+                "  {name} was not running then, and will not run after the restore"
+            ));
+        }
+        for effect in self.effects(planned) {
+            self.run.line(format!("  {effect}"));
         }
         let removes_all = record.removes_containers(snapshot);
         let containers = snapshot.containers.items();
