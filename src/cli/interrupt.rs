@@ -8,7 +8,7 @@ use std::{
 use super::{
     console::Console,
     events::{show, show_roll_back},
-    signals::on_signal,
+    signals::{await_handler, on_signal},
 };
 use crate::{
     compose,
@@ -21,11 +21,13 @@ pub(super) fn watch_reading(console: &Arc<Console>) {
     Interrupt::watch_with(console, |_, _| ());
 }
 
-/// Removes the spinner before the message of a panic.
+/// Removes the spinner before the message of a panic. After a signal, the handler ends the process instead: while it starts another
+/// program in place of this one, no thread can be started.
 pub(super) fn clean_up_after_panics(console: &Arc<Console>) {
     let shown = Arc::clone(console);
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |about| {
+        await_handler();
         shown.panicked();
         print(about);
     }));
