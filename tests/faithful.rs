@@ -153,7 +153,7 @@ fn shown(result: &Result<Faithful, Vec<Finding>>) -> String {
             }
             for notice in &faithful.notices {
                 let line = notice.position.map_or(0, |place| place.line);
-                writeln!(out, "notice: line {line}: {}", notice.message).expect("written");
+                writeln!(out, "notice: line {line}: {notice}").expect("written");
             }
             for entry in &faithful.env {
                 writeln!(out, "stack.env: {}={}", entry.name, entry.value).expect("written");

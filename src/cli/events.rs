@@ -1,5 +1,7 @@
 //! What a run reports, on the console.
 
+use std::iter;
+
 use super::{Console, table::plan_rows};
 use crate::{
     failure::Failure,
@@ -15,7 +17,12 @@ pub(super) fn show(console: &Console, event: &Event) {
     }
     match event {
         Event::Step(verb, object) | Event::Detail(verb, object) => console.step(verb, object),
-        Event::Note(text) => console.step("note", text),
+        Event::Note(text) => {
+            let verbs = iter::once("note").chain(iter::repeat(""));
+            for (verb, line) in verbs.zip(text.lines()) {
+                console.step(verb, line);
+            }
+        }
         Event::Services(services) => {
             for (start, text) in plan_rows(services) {
                 console.row(&start, &text);

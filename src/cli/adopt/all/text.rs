@@ -37,6 +37,8 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
         let (others, kinds) = (counted(rest.len(), noun), kinds(&rest, &arguments.exclude));
         console.note(&format!("{others}: {kinds}; see stacklift list"));
     }
+    // What holds for several stacks is said once.
+    let mut notices: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for stack in report.to_adopt() {
         let losses = &stack.before.adopt.losses;
         if !losses.is_empty() {
@@ -45,8 +47,16 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
             console.warning(&format!("{} {verb} lose:\n{losses}", stack.name()));
         }
         for notice in &stack.before.adopt.notices {
-            console.remark(&format!("{}: {notice}", stack.name()));
+            let of = notices.entry(&notice.message).or_default();
+            let details = notice.details.iter();
+            of.extend(details.map(|detail| format!("{}: {detail}", stack.name())));
+            if notice.details.is_empty() {
+                of.push(stack.name().to_owned());
+            }
         }
+    }
+    for (notice, of) in notices {
+        console.remark(&format!("{notice}\n{}", bulleted(of)));
     }
 }
 

@@ -208,11 +208,11 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         new.sort_by(|(one, _), (other, _)| one.cmp(other));
         let places = self.places();
         if !places.is_empty() {
-            let places = places.join(", ");
-            let what = format!(
-                "`docker volume prune` still deletes these volumes when no container uses them: {places}"
-            );
-            let notice = Finding::of_stack(&what).of_kind(Kind::StillAnonymous);
+            let what =
+                "`docker volume prune` still deletes these volumes when no container uses them";
+            let notice = Finding::of_stack(what)
+                .of_kind(Kind::StillAnonymous)
+                .details(places);
             self.found.notices.push(notice);
         }
         match root.entry("volumes") {
