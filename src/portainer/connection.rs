@@ -95,6 +95,10 @@ impl fmt::Display for NoResponse {
                 f.write_str("timed out while connecting")
             }
             ureq::Error::Timeout(_) => f.write_str("timed out"),
+            // It ends with the status twice: `502/502`.
+            ureq::Error::ConnectProxyFailed(reason) => {
+                f.write_str(reason.split('/').next().unwrap_or(reason))
+            }
             error => error.fmt(f),
         }
     }
