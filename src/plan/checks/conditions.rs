@@ -59,7 +59,9 @@ impl Plan {
         }
         let what = "services wait for a condition that is not met: the deployment would fail";
         let hint = "fix these containers, or change `depends_on` in the Compose file; if the file has the fix already, run `docker compose up -d` first";
-        self.blockers.extend(Finding::about(unmet, what, hint));
+        let blocker = Finding::about(unmet, what, hint);
+        self.blockers
+            .extend(blocker.map(|blocker| blocker.short("dependency not ready")));
     }
 
     /// Returns why the condition of a dependency is not met, for each of its containers.

@@ -70,6 +70,7 @@ pub fn management_of(endpoint: i64) -> Finding {
         ),
         "use an administrator's API key, or turn off \"Disable the use of Stacks for non-administrators\" in the environment's Docker settings in Portainer",
     )
+    .short("API key may not manage stacks")
 }
 
 /// The refusal if the text has what the API key may not deploy (M22).
