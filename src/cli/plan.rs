@@ -20,7 +20,7 @@ mod several;
 mod text;
 
 pub(super) use several::is_pattern;
-pub(super) use text::{show, show_without_next, up_to_date};
+pub(super) use text::{show, show_list, show_without_next, up_to_date};
 
 pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     let console = cli.console;

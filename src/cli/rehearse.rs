@@ -165,19 +165,24 @@ impl Rehearsed<'_> {
         }
         adopt_command::show(&report, console);
         self.show_requests(&embedded);
-        let adopted = embedded.outcome(&before, planned.adopt, ended.is_ok());
+        let adopted = embedded.outcome(&before, planned.adopt.as_ref(), ended.is_ok());
         let embedded = Embedded::new(self, world, "migrate")?;
         let before = embedded.world();
         console.waiting("migrating the same stack, to compare");
         let migrated = embedded.migrate(self.arguments.force, &mut |_| ());
         console.done();
-        let migrated = embedded.outcome(&before, migration, migrated.is_ok());
+        let migrated = embedded.outcome(&before, migration.as_ref(), migrated.is_ok());
         console.heading("Both ways compared");
         let rows = FACTS.into_iter().zip(adopted.into_iter().zip(migrated));
         let rows = rows.filter(|(_, (adopted, migrated))| *adopted != "0" || *migrated != "0");
         let rows =
             rows.map(|(fact, (adopted, migrated))| plain([fact.to_owned(), adopted, migrated]));
         console.table(&["", "adopt", "migrate"], rows);
+        // The plan has shown those of the adoption.
+        if let Some(way) = migration.filter(|way| !way.losses.is_empty()) {
+            console.heading("Migrating it loses");
+            plan::show_list(&way.losses, &way.services, console);
+        }
         ended.map_err(without_snapshot)
     }
 

@@ -46,7 +46,7 @@ fn shown(printed: &str) -> String {
 fn fixed(line: &str) -> String {
     let mut line = line.to_owned();
     for (mark, same) in [
-        ("/tmp/stacklift-", "aB3xYz"),
+        ("/tmp/stacklift-copies-", "aB3xYz"),
         ("https://127.0.0.1:", "43217"),
     ] {
         if let Some((before, after)) = line.clone().split_once(mark) {

@@ -313,7 +313,11 @@ fn show_blockers(way: Way, of: &Plan, console: &Console) {
 }
 
 /// The losses or changes, with the service of each, or the container if the service has several.
-fn show_list<'l>(list: &'l [Finding], services: &'l [ServicePlan], console: &Console) {
+pub(in crate::cli) fn show_list<'l>(
+    list: &'l [Finding],
+    services: &'l [ServicePlan],
+    console: &Console,
+) {
     let owner = |loss: &'l Finding| {
         let of = |one: &&ServicePlan| {
             loss.subject

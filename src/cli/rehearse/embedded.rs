@@ -143,7 +143,7 @@ impl Embedded {
     pub(super) fn outcome(
         &self,
         before: &World,
-        way: Option<Plan>,
+        way: Option<&Plan>,
         succeeded: bool,
     ) -> Vec<String> {
         let after = self.world();
