@@ -34,6 +34,7 @@ use super::{
 use crate::{
     compose,
     failure::Failure,
+    finding::Finding,
     inventory::{self, Ways},
     run::{Event, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
@@ -150,9 +151,16 @@ impl Rehearsed<'_> {
         }
         console.heading("Adopting it in the rehearsal");
         let before = embedded.world();
+        let told = adoption.into_iter().flat_map(|way| &way.warnings);
+        let told: Vec<String> = told.map(Finding::to_string).collect();
         let (mut report, ended) = embedded.adopt(&mut |event| {
             // The plan has just shown them.
-            if !matches!(event, Event::Services(_) | Event::Note(_)) {
+            let is_told = match &event {
+                Event::Services(_) | Event::Note(_) => true,
+                Event::Warning(warning) => told.contains(warning),
+                _ => false,
+            };
+            if !is_told {
                 events::show(console, &event);
             }
         });
