@@ -29,7 +29,9 @@ pub use backup::Backup;
 pub use name::{EXAMPLES, StackName};
 pub use origins::{FilesRead, Origins};
 pub use shell::Shell;
-pub use started::{Files, export_words, is_same, started_by_hand, started_dirs};
+pub use started::{
+    Files, export_words, files as started_files, is_same, started_by_hand, started_dirs,
+};
 
 /// Where to find a stack.
 #[derive(Debug, Clone)]

@@ -19,7 +19,7 @@ use crate::{
     parallel::in_parallel,
     run::State,
     snapshot::Known,
-    stack::export_words,
+    stack::{export_words, started_files},
     text::{listed, plural, said, shell_word},
 };
 
@@ -162,37 +162,50 @@ impl Restoration<'_, '_, '_> {
             return;
         }
         let stack = self.stack();
-        let path = stack.dir().join(stack.file());
-        let file = path.display();
+        let started = started_files(existing, &self.snapshot().tool, stack.dir());
+        let started = started.filter(|_| self.restore.file.is_none());
+        let names = started.map_or_else(|| vec![stack.file().to_owned()], |files| files.compose);
+        let paths = names.iter().map(|name| stack.dir().join(name));
+        let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+        let files = listed(&paths);
+        let is_one = paths.len() == 1;
         match record {
-            RecordStep::Delete(_) if !path.exists() => {
+            RecordStep::Delete(_) if is_one && !stack.compose_path().exists() => {
                 let to = stack.dir().to_str();
                 let words = export_words(name.as_str(), to);
                 let command = self
                     .run
                     .command(&[&words[..], &["--from", "containers"]].concat());
                 self.run.line(format!(
-                    "  it is no longer in Portainer, and {file} does not exist; to write one from the containers, run: {command}"
+                    "  it is no longer in Portainer, and {files} does not exist; to write one from the containers, run: {command}"
                 ));
             }
             RecordStep::Delete(_) => {
                 self.run.line(format!(
-                    "  it is no longer in Portainer: edit {file} from now on"
+                    "  it is no longer in Portainer: edit {files} from now on"
                 ));
                 if self.files_are_newer() {
-                    self.run.line(
-                        "  that file or .env has changed since the snapshot, and stays as it is: what runs is older",
-                    );
-                    let saved = shell_word(&self.saved.path.to_string_lossy()).into_owned();
                     let of = &self.snapshot().compose.name;
+                    let what = if is_one { "that file" } else { of };
+                    self.run.line(format!(
+                        "  {what} or .env has changed since the snapshot, and stays as it is: what runs is older"
+                    ));
+                    let saved = shell_word(&self.saved.path.to_string_lossy()).into_owned();
                     self.run.line(format!(
                         "  to print {of} as it was then, run: jq -j .compose.text {saved}"
                     ));
                 }
             }
-            RecordStep::Update(..) => self.run.line(format!(
-                "  {file} stays as it is: `stacklift plan {name}` compares it with Portainer's copy"
-            )),
+            RecordStep::Update(..) => {
+                let (stay, them) = if is_one {
+                    ("stays as it is", "it")
+                } else {
+                    ("stay as they are", "them")
+                };
+                self.run.line(format!(
+                    "  {files} {stay}: `stacklift plan {name}` compares {them} with Portainer's copy"
+                ));
+            }
             _ => {}
         }
     }

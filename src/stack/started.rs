@@ -52,7 +52,7 @@ fn in_dir<'c>(
 
 /// The files that the containers started from `dir` name, if the containers agree and all Compose files exist. A file in
 /// `dir` is given by its name only. The first file is in `dir`.
-pub(super) fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<Files> {
+pub fn files(containers: &[Container], tool: &str, dir: &Path) -> Option<Files> {
     let label = |one: &Container, name| {
         let files = one.compose_label(tool, name)?.split(',');
         let named = files.filter(|file| !file.is_empty()).map(str::to_owned);
