@@ -6,6 +6,7 @@
 use std::{
     cell::OnceCell,
     path::Path,
+    sync::Mutex,
     time::{Duration, SystemTime},
 };
 
@@ -14,6 +15,7 @@ use anyhow::Result;
 use crate::{
     engine::{ContainerEvent, Engine, EngineReader},
     model::{Container, Pull, Variable, projects_of},
+    parallel,
     plan::ServicePlan,
     portainer::{BaseUrl, Portainer, PortainerReader},
     rewrite::env::{secret_values, secrets},
@@ -141,6 +143,8 @@ pub struct Run<'a> {
     mark: Mark,
     /// The time just before the first change.
     since: Option<SystemTime>,
+    /// The starts and ends of containers since then that were read.
+    events: Mutex<Vec<ContainerEvent>>,
     /// Whether there may be containers that hold volumes: this run created them, or an earlier one did not finish.
     holds_volumes: bool,
     /// The values that Portainer's words must not show.
@@ -244,6 +248,7 @@ pub fn under_lock<'a, T>(
         snapshot: None,
         mark,
         since: None,
+        events: Mutex::default(),
         holds_volumes: false,
         secrets: Vec::new(),
     };
@@ -446,12 +451,25 @@ impl<'a> Run<'a> {
             .inspect_containers(listed.iter().map(Container::id))
     }
 
-    /// What the engine remembers of the starts and ends of a stack's containers since the first change, in their order.
+    /// The starts and ends of a stack's containers since the first change, in their order, as far as they are known.
     pub fn events(&self, stack: &str) -> Vec<ContainerEvent> {
-        let of = |since| of_projects(stack, |project| self.engine.events(project, since)).ok();
-        let mut events = self.since.and_then(of).unwrap_or_default();
+        self.read_events(stack)();
+        let mut events = parallel::lock(&self.events).clone();
         events.sort_by_key(|event| event.at);
         events
+    }
+
+    /// Reads them now: the engine forgets them soon.
+    pub fn read_events<'s>(&'s self, stack: &'s str) -> impl Fn() + Sync + 's {
+        let (engine, since, events) = (self.engine, self.since, &self.events);
+        move || {
+            let of = |since| of_projects(stack, |project| engine.events(project, since)).ok();
+            let read = since.and_then(of).unwrap_or_default();
+            let mut events = parallel::lock(events);
+            let new = read.into_iter().filter(|event| !events.contains(event));
+            let new: Vec<_> = new.collect();
+            events.extend(new);
+        }
     }
 
     /// The last lines of a container's log, without the values that must not be shown; none if it cannot be read.

@@ -67,24 +67,27 @@ impl<'a> Compared<'a> {
     /// How long an original container was down, from the signal to stop of the old one, or its exit, to the start of the one that
     /// runs now. `None` if that is unknown, or if it did not run before.
     pub fn away(self, events: &[ContainerEvent]) -> Option<Duration> {
-        let moved = [
-            Change::Restarted,
-            Change::Recreated,
-            Change::RestartedByPolicy,
-        ];
-        match self.told_change() {
-            Change::Kept => return Some(Duration::ZERO),
-            change if !moved.contains(&change) => return None,
-            _ => {}
+        if self.told_change() == Change::Kept {
+            return Some(Duration::ZERO);
         }
         let time = |id: &str, started: bool, from: Duration| {
             let mut of_container = events.iter().filter(|event| event.id == id);
             let found = of_container.find(|event| event.started == started && event.at >= from);
             found.map(|event| event.at)
         };
-        let before = self.before.filter(|old| old.is_running())?;
+        let before = self.before.filter(|_| self.is_moved())?;
         let ended = time(before.id(), false, Duration::ZERO)?;
         time(self.now?.id(), true, ended)?.checked_sub(ended)
+    }
+
+    /// Whether it ran, and was restarted or recreated.
+    fn is_moved(self) -> bool {
+        let moved = [
+            Change::Restarted,
+            Change::Recreated,
+            Change::RestartedByPolicy,
+        ];
+        moved.contains(&self.told_change()) && self.before.is_some_and(Container::is_running)
     }
 
     /// What differs from before.
@@ -273,11 +276,26 @@ pub fn told_down(
 ) -> Option<String> {
     let moved = compared
         .iter()
-        .filter(|container| container.change != Change::Kept);
-    let times: Vec<(String, f64)> = moved
-        .filter_map(|container| Some((called(container), container.away(events)?.as_secs_f64())))
-        .collect();
-    down(&times)
+        .filter(|pair| pair.change != Change::Kept && pair.is_moved());
+    let (mut times, mut unknown) = (Vec::new(), Vec::new());
+    for container in moved {
+        match container.away(events) {
+            Some(away) => times.push((called(container), away.as_secs_f64())),
+            None if container.now.is_some_and(Container::is_running) => {
+                unknown.push(called(container));
+            }
+            None => {}
+        }
+    }
+    let told = down(&times)?;
+    let verb = if unknown.len() == 1 { "was" } else { "were" };
+    Some(match unknown.as_slice() {
+        [] => told,
+        unknown => format!(
+            "{told}; how long {} {verb} down is unknown",
+            listed(unknown)
+        ),
+    })
 }
 
 impl<'a> Ran<'a> {
@@ -587,6 +605,13 @@ mod tests {
         assert_eq!(one.away(&events), Some(Duration::from_millis(500)));
         // The engine remembers only its last events.
         assert_eq!(one.away(&events[1..]), None);
+        let (other, restarted) = started_again("1");
+        let pair = compared(&other, &restarted)[0];
+        let known = [event("1", false, 5), event("1", true, 7)];
+        let called = |pair: &Compared| pair.any().map_or("", Container::id).to_owned();
+        let told = told_down(&[one, pair], &known, called);
+        let expected = "1 was down for less than 0.1 s; how long 2 was down is unknown";
+        assert_eq!(told.as_deref(), Some(expected));
         assert_eq!(one.away(&events[..2]), None);
     }
 

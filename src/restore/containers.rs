@@ -122,10 +122,17 @@ impl Restoration<'_, '_, '_> {
             self.run.detail("stop", *name);
         }
         self.run.wait(format!("stopping {}", names.join(", ")));
+        let read_events = self.run.read_events(&self.snapshot().stack);
         let engine = self.run.engine;
-        let stop = |now: &&Container| engine.stop_container(now.id(), now.stop_grace());
-        for failed in in_parallel(&stopped, stop) {
-            if let Err(error) = failed {
+        let stop = |now: &&Container| {
+            let stopped = engine.stop_container(now.id(), now.stop_grace());
+            read_events();
+            stopped
+        };
+        let all_stopped = in_parallel(&stopped, stop);
+        drop(read_events);
+        for stopped in all_stopped {
+            if let Err(error) = stopped {
                 self.run
                     .warn(format!("{error:#}; it is removed with SIGKILL"));
             }
