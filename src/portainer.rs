@@ -426,18 +426,18 @@ pub fn persist<T>(deadline: Instant, read: impl Fn() -> Result<T>) -> Result<T> 
         let pause = backoff.pause();
         let is_late = Instant::now() + pause > deadline;
         match &answer {
-            Err(error) if !is_late && !is_rejected(error) => thread::sleep(pause),
+            Err(error) if !is_late && may_respond(error) => thread::sleep(pause),
             _ => return answer,
         }
     }
 }
 
-/// Whether Portainer itself refused the request because of the client.
-fn is_rejected(error: &anyhow::Error) -> bool {
+/// Whether a read may succeed later: Portainer itself did not refuse the request because of the client.
+pub fn may_respond(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<Error>();
     error
         .and_then(Error::status)
-        .is_some_and(|status| status < 500)
+        .is_none_or(|status| status >= 500)
 }
 
 fn path_of(record: &Record) -> String {

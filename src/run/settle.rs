@@ -15,7 +15,7 @@ use super::{Event, Run, requests::Open};
 use crate::{
     failure::Failure,
     model::{Container, Deployment, Record, portainer_name, projects_of},
-    portainer::persist,
+    portainer::may_respond,
     snapshot::{RequestKind, SentRequest, Unanswered},
 };
 
@@ -26,6 +26,10 @@ const QUIET: Duration = Duration::from_secs(15);
 const AFTER_GRACE: Duration = Duration::from_secs(5);
 /// The longest pause between two observations.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The pause before Portainer or the engine is asked again that did not respond, and how long it may take until that is told.
+const RETRY: Duration = Duration::from_millis(200);
+const TOLD_AFTER: Duration = Duration::from_secs(5);
 
 /// Who can say whether a request has finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,14 +149,28 @@ impl Run<'_> {
         let mut last: Option<Look> = None;
         let mut changed = started;
         let mut quiet = QUIET;
+        let (mut silent_since, mut is_told) = (None, false);
         loop {
-            let observe = || self.look(requests, &portainer, witness);
             // Before this run has sent anything, a Portainer that does not respond stops it at once (B19).
-            let look = if last.is_some() || self.open.iter().any(|open| open.is_own) {
-                persist(started + timeout, observe)?
-            } else {
-                observe()?
+            let waits = last.is_some() || self.open.iter().any(|open| open.is_own);
+            let look = match self.look(requests, &portainer, witness) {
+                Err(error)
+                    if waits && may_respond(&error) && started.elapsed() + RETRY < timeout =>
+                {
+                    self.wait("waiting until Portainer and Docker respond");
+                    let silent = *silent_since.get_or_insert_with(Instant::now);
+                    if !is_told && silent.elapsed() > TOLD_AFTER {
+                        is_told = true;
+                        self.warn(format!("{error:#}; waiting until it responds"));
+                    }
+                    thread::sleep(RETRY);
+                    continue;
+                }
+                look => look?,
             };
+            if silent_since.take().is_some() {
+                self.wait("waiting for Portainer to finish");
+            }
             if is_over(requests, &look, &base_url) && self.sees_the_end(requests) {
                 return Ok(None);
             }
