@@ -16,7 +16,10 @@ use crate::{
     plan::{AdoptFlags, InPortainer, Plan, Readiness, Request},
     portainer::Payload,
     report::{AdoptReport, Outcome},
-    run::{self, Consent, Listener, Peers, Purpose, Run, Setup, Stopped, Witness},
+    run::{
+        self, Consent, Listener, Peers, Purpose, Run, Setup, Stopped, Witness,
+        changed_before_answer,
+    },
     stack::Stack,
     text::{bulleted, command},
 };
@@ -270,17 +273,12 @@ impl Adoption<'_, '_> {
     /// Reads everything again after a question. Stops if something changed before the answer.
     fn prepare_again(&mut self, shown: &Prepared) -> Result<Prepared> {
         let prepared = self.prepare()?;
-        let Some((changed, told)) = prepared.changed_since(shown) else {
+        let Some(changed) = prepared.changed_since(shown) else {
             return Ok(prepared);
         };
-        let told: Vec<String> = told.iter().map(|one| bulleted([one])).collect();
-        let hint = "run the command again: it makes a new plan";
-        Err(
-            Failure::new(format!("{changed} changed before you answered"))
-                .lines(&told)
-                .hint(hint)
-                .into(),
-        )
+        let new = prepared.plan.worse_than(&shown.plan);
+        let gone = shown.plan.worse_than(&prepared.plan);
+        Err(changed_before_answer(&changed, new, gone).into())
     }
 
     /// Reports the plan. Stops with every blocker at once.

@@ -31,7 +31,7 @@ mod settle;
 mod snapshot;
 mod state;
 
-pub use consent::{Consent, Declined};
+pub use consent::{Consent, Declined, changed_before_answer};
 pub use seen::RecordSeen;
 pub use settle::Witness;
 pub use snapshot::{Seen, Subject, edited_meanwhile, look_into_memory, read_changes, read_layer};

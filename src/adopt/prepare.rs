@@ -168,9 +168,8 @@ impl Prepared {
         !is_from_git && self.projects.is_as_on_disk(container, service, tool)
     }
 
-    /// What of the plan, of what will be sent, and of the containers is not as it was shown, and what the plan no longer says or
-    /// says in addition.
-    pub(super) fn changed_since(&self, shown: &Self) -> Option<(String, Vec<String>)> {
+    /// What of the plan, of what will be sent, and of the containers is not as it was shown.
+    pub(super) fn changed_since(&self, shown: &Self) -> Option<String> {
         let states = |of: &Self| -> Vec<(String, String)> {
             let all = of.before.host.listed().iter();
             all.map(Container::id_and_state).collect()
@@ -204,20 +203,10 @@ impl Prepared {
         if changed.is_empty() && plan(self) == plan(shown) {
             return None;
         }
-        let changed = match changed.as_slice() {
+        Some(match changed.as_slice() {
             [] => "the plan".to_owned(),
             changed => listed(changed),
-        };
-        let gone = shown.plan.worse_than(&self.plan).into_iter();
-        let gone = gone.map(|told| format!("no longer: {told}"));
-        Some((
-            changed,
-            self.plan
-                .worse_than(&shown.plan)
-                .into_iter()
-                .chain(gone)
-                .collect(),
-        ))
+        })
     }
 
     /// This text and these variables as what was last sent, with the variables that only containers have (B22).

@@ -15,7 +15,7 @@ use crate::{
     model::{Carried, Container, is_folder_of},
     observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
     plan::Touch,
-    run::{Seen, State, Subject},
+    run::{Seen, State, Subject, changed_before_answer},
     snapshot::{Known, SavedRecord, Snapshot},
     stack::{StackText, export_words},
 };
@@ -61,21 +61,28 @@ impl Restoration<'_, '_, '_> {
         let planned = self.plan()?;
         let (lost, replaced) = self.read_replaced(&planned)?;
         let is_same = planned.containers == shown.containers
-            && planned.problems == shown.problems
-            && planned.record.record() == shown.record.record()
-            && self.effects(&planned) == self.effects(shown);
-        // A container may write files all the time: which ones does not count.
-        let [now, before] = [&lost[..], told].map(|all| {
-            let all = all.iter();
-            let said = all.map(|found| found.subject.as_ref().unwrap_or(&found.message));
-            said.collect::<Vec<_>>()
-        });
+            && planned.record.record() == shown.record.record();
+        let says = |planned: &Planned, lost: &[Finding]| {
+            let problems = planned.problems.iter().map(Finding::to_string);
+            // A container may write files all the time: which ones does not count.
+            let lost = lost.iter().map(|found| {
+                let of = found.subject.as_ref().unwrap_or(&found.message);
+                format!("loss: {of}")
+            });
+            let effects = self.effects(planned).into_iter();
+            effects.chain(problems).chain(lost).collect::<Vec<_>>()
+        };
+        let (now, before) = (says(&planned, &lost), says(shown, told));
         if is_same && now == before {
             return Ok((planned, replaced));
         }
-        let what = "the stack's containers, its Portainer stack or what they need changed before you answered";
-        let hint = "run the command again: it makes a new plan";
-        Err(Failure::new(what).hint(hint).into())
+        let without = |all: &[String], others: &[String]| {
+            let all = all.iter().filter(|one| !others.contains(one));
+            all.cloned().collect()
+        };
+        let what = "the stack's containers, its Portainer stack or what they need";
+        let (new, gone) = (without(&now, &before), without(&before, &now));
+        Err(changed_before_answer(what, new, gone).into())
     }
 
     /// What is lost, and what is replaced; `None` if nothing is.

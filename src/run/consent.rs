@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, text::bulleted};
 
 /// Whether the user agrees that a run interrupts or loses something.
 #[derive(Clone, Copy)]
@@ -19,6 +19,15 @@ pub enum Consent<'a> {
 #[derive(Debug, thiserror::Error)]
 #[error("canceled")]
 pub struct Declined;
+
+/// The refusal if a plan is no longer what was shown before the answer: what it now says in addition, and what it said.
+pub fn changed_before_answer(what: &str, new: Vec<String>, gone: Vec<String>) -> Failure {
+    let gone = gone.into_iter().map(|told| format!("no longer: {told}"));
+    let told = new.into_iter().chain(gone);
+    Failure::new(format!("{what} changed before you answered"))
+        .lines(&told.map(|one| bulleted([one])).collect::<Vec<_>>())
+        .hint("run the command again: it makes a new plan")
+}
 
 impl Consent<'_> {
     /// Requires consent to `act`, such as `adopt web`, before its first change. `effect` says in one line what is
