@@ -29,6 +29,7 @@ use super::{
     events, plan,
     settings::Settings,
     signals::on_signal,
+    style::Meaning,
     table::plain,
 };
 use crate::{
@@ -69,7 +70,7 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     console.line(&if is_own {
         let dir = stack_dir(stack.name(), &settings.location)?;
         format!(
-            "rehearsing a copy of the files in {}, as if all of its services ran; what its images declare is guessed",
+            "rehearsing a copy of the files in {}, as if all of its services ran",
             dir.display()
         )
     } else {
@@ -79,6 +80,7 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
         arguments,
         settings: &settings,
         stack: &stack,
+        is_own,
         folder: folder.path(),
         verbose: common.verbose,
         console,
@@ -104,6 +106,8 @@ struct Rehearsed<'a> {
     arguments: &'a RehearseArguments,
     settings: &'a Settings,
     stack: &'a Stack,
+    /// Whether it is one of the user's: the images of the examples are known.
+    is_own: bool,
     folder: &'a Path,
     verbose: bool,
     console: &'a Arc<Console>,
@@ -120,6 +124,9 @@ impl Rehearsed<'_> {
             }
         });
         console.done();
+        if ended.is_ok() {
+            self.say_what_is_guessed();
+        }
         self.show_requests(&embedded);
         ended.map_err(without_snapshot)
     }
@@ -149,6 +156,7 @@ impl Rehearsed<'_> {
         if adoption.is_some_and(|one| !one.blockers.is_empty()) {
             return Ended::verdict(1);
         }
+        self.say_what_is_guessed();
         console.heading("Adopting it in the rehearsal");
         let before = embedded.world();
         let told = adoption.into_iter().flat_map(|way| &way.warnings);
@@ -192,6 +200,13 @@ impl Rehearsed<'_> {
             plan::show_list(&way.losses, &way.services, console);
         }
         ended.map_err(without_snapshot)
+    }
+
+    fn say_what_is_guessed(&self) {
+        if self.is_own {
+            let what = "What its images declare is guessed: `stacklift plan` may list more.";
+            self.console.text(Meaning::Plain, what);
+        }
     }
 
     fn show_requests(&self, embedded: &Embedded) {
