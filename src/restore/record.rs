@@ -58,6 +58,9 @@ impl Restoration<'_, '_, '_> {
             return Ok(RecordStep::Unknown);
         };
         Ok(match (saved, record) {
+            (None, None) if self.run.store().is_unfinished() && self.run.store().was_restored() => {
+                RecordStep::Deleted
+            }
             (None, None) => RecordStep::Nothing,
             (None, Some(record)) => {
                 if self.snapshot().may_be_unseen && !self.is_newer(&record)? {
@@ -214,7 +217,7 @@ impl Restoration<'_, '_, '_> {
             | RecordStep::OutOfReach(_)
             | RecordStep::Stays(_)
             | RecordStep::Undeployable => return Ok(()),
-            RecordStep::Nothing => {
+            RecordStep::Nothing | RecordStep::Deleted => {
                 self.run.set_last_sent(last_sent);
                 return Ok(());
             }

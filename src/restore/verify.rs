@@ -87,6 +87,12 @@ impl Restoration<'_, '_, '_> {
                 "the containers match the snapshot{lost}"
             )));
         }
+        if only_lost && self.restore.cause == Cause::Wanted {
+            if let Some(downs) = self.told_downs(&existing) {
+                self.run.line(format!("  {downs}"));
+            }
+            self.say_where_it_is(record, &existing);
+        }
         if !wrong.is_empty() {
             return self.end_with(&wrong, (only_lost, record), &again);
         }
@@ -138,16 +144,10 @@ impl Restoration<'_, '_, '_> {
                 let list = self.run.command(&["restore", name.as_str(), "--list"]);
                 earlier = format!("; for an earlier state, run: {list}");
             }
-            return self.run.line(format!("{name}{told}: {matching}{earlier}"));
+            self.run.line(format!("{name}{told}: {matching}{earlier}"));
+            return self.say_where_it_is(record, existing);
         }
-        let events = self.run.events(&self.snapshot().stack);
-        let before = Ran {
-            containers: &self.before,
-            ..Ran::default()
-        };
-        let compared = before.compare(existing, &self.snapshot().tool);
-        let called = |pair: &Compared| pair.before.map_or_else(String::new, |old| self.called(old));
-        let downs = told_down(&compared, &events, called);
+        let downs = self.told_downs(existing);
         let downs = downs.map_or_else(String::new, |downs| format!("; {downs}"));
         self.run
             .done("restored", format!("{name}: {matching}{downs}"));
@@ -158,9 +158,27 @@ impl Restoration<'_, '_, '_> {
                 "  to get back what was edited in Portainer: {command}"
             ));
         }
+        self.say_where_it_is(record, existing);
+    }
+
+    /// How long each container was down, in a sentence.
+    fn told_downs(&self, existing: &[Container]) -> Option<String> {
+        let events = self.run.events(&self.snapshot().stack);
+        let before = Ran {
+            containers: &self.before,
+            ..Ran::default()
+        };
+        let compared = before.compare(existing, &self.snapshot().tool);
+        let called = |pair: &Compared| pair.before.map_or_else(String::new, |old| self.called(old));
+        told_down(&compared, &events, called)
+    }
+
+    /// Where to edit the stack from now on, if that has changed.
+    fn say_where_it_is(&mut self, record: &RecordStep, existing: &[Container]) {
         if self.restore.cause != Cause::Wanted {
             return;
         }
+        let name = self.restore.name;
         let stack = self.stack();
         let started = started_files(existing, &self.snapshot().tool, stack.dir());
         let started = started.filter(|_| self.restore.file.is_none());
@@ -170,7 +188,9 @@ impl Restoration<'_, '_, '_> {
         let files = listed(&paths);
         let is_one = paths.len() == 1;
         match record {
-            RecordStep::Delete(_) if is_one && !stack.compose_path().exists() => {
+            RecordStep::Delete(_) | RecordStep::Deleted
+                if is_one && !stack.compose_path().exists() =>
+            {
                 let to = stack.dir().to_str();
                 let words = export_words(name.as_str(), to);
                 let command = self
@@ -180,7 +200,7 @@ impl Restoration<'_, '_, '_> {
                     "  it is no longer in Portainer, and {files} does not exist; to write one from the containers, run: {command}"
                 ));
             }
-            RecordStep::Delete(_) => {
+            RecordStep::Delete(_) | RecordStep::Deleted => {
                 self.run.line(format!(
                     "  it is no longer in Portainer: edit {files} from now on"
                 ));

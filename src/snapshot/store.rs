@@ -248,7 +248,7 @@ impl Store {
     }
 
     /// Whether that was a restore.
-    pub(super) fn was_restored(&self) -> bool {
+    pub fn was_restored(&self) -> bool {
         self.last().is_some_and(|last| last.command == "restore")
     }
 
