@@ -1,6 +1,6 @@
 //! `stacklift export --from containers`: writes a Compose project as files. Reads the engine only.
 
-use super::{next, own_stack, show};
+use super::{check_files, next, own_stack, show};
 use crate::{
     cli::{
         Cli, Ended, arguments::ExportArguments, columns::width, opened::Surroundings,
@@ -9,7 +9,7 @@ use crate::{
     export::{Export, write},
     reconstruct::{Sameness, reconstruct},
     report::ExportedStack,
-    stack::{StackName, is_same},
+    stack::{Stack, StackName, is_same},
 };
 
 pub(super) fn run(
@@ -23,13 +23,16 @@ pub(super) fn run(
     let (to, force) = (arguments.to(name.as_str()), arguments.force);
     Export::check(&to, force)?;
     console.waiting("reading the containers");
+    // A new directory in the stacks root would be the stack's own.
+    let own = own_stack(&inventory, name);
+    let replaced = own.as_ref().filter(|own| is_same(own.dir(), &to));
+    replaced.map_or(Ok(()), check_files)?;
     let program = inventory.compose.compose()?;
     let (engine, tool) = (inventory.engine, &settings.location.tool);
     engine.refuse_podman()?;
     let reconstructed = reconstruct(engine, tool, name.as_str(), program)?;
-    // A new directory in the stacks root would be the stack's own.
-    let own = own_stack(&inventory, name);
-    let mut exported = write((&to, None), &reconstructed.files, force)?;
+    let file = replaced.map(Stack::file);
+    let mut exported = write((&to, file), &reconstructed.files, force)?;
     name.as_str().clone_into(&mut exported.stack);
     exported.variables = reconstructed.variables;
     console.done();
