@@ -57,6 +57,69 @@ pub(super) fn lines(
             last.push_str(tail);
         }
     }
+    let others = fitting(&rows, terminal).into_iter().rev().skip(1);
+    let room = others.map(|width| width + 2).sum();
+    let room = terminal.map_or(usize::MAX, |terminal| terminal.saturating_sub(room));
+    let mut below: Vec<(String, Vec<String>)> = Vec::new();
+    for row in &rows {
+        if let (Some(tail), Some((_, last))) = (&row.tail, row.cells.last())
+            && width(last) > room
+        {
+            below.push((of_any_name(tail), Vec::new()));
+        }
+    }
+    for row in &mut rows {
+        if let (Some(tail), Some((_, last))) = (&row.tail, row.cells.last_mut())
+            && let Some((_, names)) = below.iter_mut().find(|below| below.0 == of_any_name(tail))
+        {
+            let [name, command] = tail;
+            names.push(name.clone());
+            last.truncate(last.len() - command.len());
+            match last.strip_suffix(": ") {
+                Some(why) => last.truncate(why.len()),
+                None => last.push_str("see below"),
+            }
+        }
+        if let Some((_, last)) = row.cells.last_mut() {
+            *last = cut_words(std::mem::take(last), room);
+        }
+    }
+    // The others get what the last column no longer needs.
+    let widths = fitting(&rows, terminal);
+    let line = |row: TableRow| {
+        let mut left = terminal.unwrap_or(usize::MAX);
+        let last = row.cells.len().saturating_sub(1);
+        let mut line = String::new();
+        for (column, (meaning, mut cell)) in row.cells.into_iter().enumerate() {
+            if left == 0 {
+                break;
+            }
+            if let Some(most) = widths.get(column).filter(|_| column < last) {
+                // Of a state, the second part tells more.
+                let rest = cell.split_once(", ").filter(|_| width(&cell) > *most);
+                let rest = rest.map(|(_, rest)| format!("…{rest}"));
+                let fitting = cut(rest.unwrap_or(cell), Some(*most.min(&left)));
+                cell = pad(&fitting, left.min(most + 2));
+            }
+            let cell = cut(cell, Some(left));
+            left = left.saturating_sub(width(&cell));
+            line += &meaning.paint(&cell);
+        }
+        line
+    };
+    let below = below.into_iter().filter(|(_, names)| !names.is_empty());
+    let below = below.map(|(command, names)| {
+        let command = match names.as_slice() {
+            [name] => command.replace(ANY_NAME, name),
+            _ => command,
+        };
+        wrap_lines(&format!("{}: {command}", names.join(", ")), 0, terminal)
+    });
+    rows.into_iter().map(line).chain(below).collect()
+}
+
+/// The widths of the columns, so that the last one keeps its space.
+fn fitting(rows: &[TableRow], terminal: Option<usize>) -> Vec<usize> {
     let columns = rows.first().map_or(0, |row| row.cells.len());
     let width_of = |column: usize| rows.iter().map(|row| width(&row.cells[column].1)).max();
     let mut widths: Vec<usize> = (0..columns).filter_map(width_of).collect();
@@ -79,63 +142,7 @@ pub(super) fn lines(
             *names -= 1;
         }
     }
-    let room = widths.iter().rev().skip(1).map(|width| width + 2).sum();
-    let room = terminal.map_or(usize::MAX, |terminal| terminal.saturating_sub(room));
-    let mut below: Vec<(String, Vec<String>)> = Vec::new();
-    for row in &rows {
-        if let (Some(tail), Some((_, last))) = (&row.tail, row.cells.last())
-            && width(last) > room
-        {
-            below.push((of_any_name(tail), Vec::new()));
-        }
-    }
-    for row in &mut rows {
-        if let (Some(tail), Some((_, last))) = (&row.tail, row.cells.last_mut())
-            && let Some((_, names)) = below.iter_mut().find(|below| below.0 == of_any_name(tail))
-        {
-            let [name, command] = tail;
-            names.push(name.clone());
-            last.truncate(last.len() - command.len());
-            match last.strip_suffix(": ") {
-                Some(why) => last.truncate(why.len()),
-                None => last.push_str("see below"),
-            }
-        }
-    }
-    let line = |row: TableRow| {
-        let mut left = terminal.unwrap_or(usize::MAX);
-        let last = row.cells.len().saturating_sub(1);
-        let mut line = String::new();
-        for (column, (meaning, mut cell)) in row.cells.into_iter().enumerate() {
-            if left == 0 {
-                break;
-            }
-            if let Some(most) = widths.get(column).filter(|_| column < last) {
-                // Of a state, the second part tells more.
-                let rest = cell.split_once(", ").filter(|_| width(&cell) > *most);
-                let rest = rest.map(|(_, rest)| format!("…{rest}"));
-                let fitting = cut(rest.unwrap_or(cell), Some(*most.min(&left)));
-                cell = pad(&fitting, left.min(most + 2));
-            }
-            let cell = if column == last {
-                cut_words(cell, left)
-            } else {
-                cut(cell, Some(left))
-            };
-            left = left.saturating_sub(width(&cell));
-            line += &meaning.paint(&cell);
-        }
-        line
-    };
-    let below = below.into_iter().filter(|(_, names)| !names.is_empty());
-    let below = below.map(|(command, names)| {
-        let command = match names.as_slice() {
-            [name] => command.replace(ANY_NAME, name),
-            _ => command,
-        };
-        wrap_lines(&format!("{}: {command}", names.join(", ")), 0, terminal)
-    });
-    rows.into_iter().map(line).chain(below).collect()
+    widths
 }
 
 /// What stands for the name of a row in a command.
@@ -229,7 +236,9 @@ mod tests {
             "日本語    1/1     ready…",
             "🚀\\u{1b}  2/2     nothing to…",
         ];
-        assert_eq!(shown(Some(30)), cut);
+        assert_eq!(shown(Some(29)), cut);
+        // What the words of the last column leave goes to the others.
+        assert_eq!(shown(Some(30))[0], "NAME      RUNNING  ADOPT");
         assert_eq!(shown(Some(12))[1], "日本語    1…");
         let state = |state: &str| plain(["a", state, "see below"].map(str::to_owned));
         let states = ["in Portainer, file differs", "by hand"].map(state);
