@@ -261,6 +261,7 @@ impl Session {
                 let step = Step::of(&self.real(line), &self.real(block), self.bench.root())?;
                 self.bench
                     .world(|world| self.bench.git(|git| step.apply(world, git)));
+                self.bench.settle();
                 self.create_what_docker_created();
             }
         }

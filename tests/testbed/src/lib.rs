@@ -161,7 +161,7 @@ impl Rehearsal {
     }
 
     /// Waits for the requests whose end has come.
-    fn settle(&self) {
+    pub fn settle(&self) {
         while self.between.lates.is_any_due(self.world(|world| world.now)) {
             self.between.pause(TICK);
         }
