@@ -38,7 +38,7 @@ pub fn measure() -> Result<()> {
         place.reset(STACK);
         time(&mut commands[way])
     })?;
-    verdict("stacklift / curl", ratio(of_stacklift, of_curl), 3.0);
+    verdict("stacklift / curl", ratio(of_stacklift, of_curl), 5.0);
     place.reset(STACK);
     verdict(
         "peak memory of stacklift in MB",

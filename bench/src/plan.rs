@@ -1,6 +1,8 @@
 //! A plan with the Compose program of the rehearsal, compared with the requests that nobody can do without: two to Portainer by one
 //! `curl` process, and a listing and an inspection of the containers by `docker`.
 
+use std::fs;
+
 use anyhow::{Result, anyhow};
 
 use super::{
@@ -10,6 +12,8 @@ use super::{
 
 const STACK: &str = "books-db";
 const ROUNDS: usize = 40;
+/// What the stack mounts, relative to its directory.
+const MOUNTED: [&str; 4] = ["initdb", "config", "../shared/books", "../shared/backups"];
 /// The most milliseconds that a plan may take.
 const LIMIT: f64 = 150.0;
 
@@ -18,6 +22,9 @@ pub fn measure() -> Result<()> {
     let place = Place::new()?;
     place.reset(STACK);
     let folder = place.root.path().join(STACK);
+    for mounted in MOUNTED {
+        fs::create_dir_all(folder.join(mounted))?;
+    }
     let started = place.rehearsal.world(|world| {
         world
             .start_by_hand(STACK, text(&folder)?, &[])

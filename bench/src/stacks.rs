@@ -1,4 +1,4 @@
-//! A list of 200 stacks, half of them in Portainer.
+//! A list of 30 stacks, half of them in Portainer.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::{
     timing::{medians, milliseconds, time, verdict},
 };
 
-const STACKS: usize = 200;
+const STACKS: usize = 30;
 const ROUNDS: usize = 10;
 /// The most milliseconds that a list may take.
 const LIMIT: f64 = 2000.0;

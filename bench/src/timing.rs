@@ -31,13 +31,14 @@ pub fn medians<const N: usize>(
 
 /// Runs a command, which must succeed.
 pub fn time(command: &mut Command) -> Result<Duration> {
-    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.stdin(Stdio::null());
     let started = Instant::now();
-    let output = command.stderr(Stdio::piped()).spawn()?.wait_with_output()?;
+    let output = command.output()?;
     let elapsed = started.elapsed();
     ensure!(
         output.status.success(),
-        "{command:?} failed: {}",
+        "{command:?} failed: {}{}",
+        String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(elapsed)
