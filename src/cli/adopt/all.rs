@@ -303,8 +303,12 @@ impl All<'_> {
         let effects: Vec<String> = effects.collect();
         let told = match effects.len() {
             0 => return None,
-            all if all < 4 || self.console.quiet => effects.join("; "),
-            _ => "what is interrupted, started or lost is shown above".to_owned(),
+            all if all < 4 || self.console.quiet || self.arguments.yes => effects.join("; "),
+            _ => {
+                let effects = effects.iter().map(|effect| format!("\n  {effect}"));
+                self.console.told(&effects.collect::<String>());
+                "the lines above tell what is interrupted, started or lost".to_owned()
+            }
         };
         Some([format!("adopt {}", names.join(", ")), told])
     }
