@@ -215,7 +215,7 @@ mod tests {
         let started = service("a", Fate::Started("x".to_owned()), None);
         let restarted = service("b", Fate::Restarted("x".to_owned()), Some(30));
         let alone = "a is down for up to 10 s, plus its start";
-        let briefly = "a is down for its start";
+        let briefly = "a is down during its start";
         for (services, expected) in [
             (vec![], None),
             (vec![started], None),

@@ -110,7 +110,7 @@ pub fn down(times: &[(impl fmt::Display, f64)]) -> Option<String> {
 /// `down for up to 10 s, plus its start`: how long something is down that takes so many whole seconds to stop.
 pub fn down_for(seconds: u32, start: &str) -> String {
     match seconds {
-        0 => format!("down for {start}"),
+        0 => format!("down during {start}"),
         _ => format!("down for up to {seconds} s, plus {start}"),
     }
 }
