@@ -261,6 +261,13 @@ impl EngineReader {
         }
     }
 
+    /// Reads everything once from now on, for a command that plans every stack and changes none.
+    pub fn remember(&self) {
+        if let Client::Api(api) = &self.client {
+            api.remember();
+        }
+    }
+
     /// What the engine says about itself, read once.
     pub fn about(&self) -> Result<&About> {
         if let Some(about) = self.about.get() {

@@ -10,6 +10,7 @@ pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
     let (at, environment) = Surroundings::without_stack(cli)?;
     at.compose.compose()?;
     console.waiting("reading Portainer and Docker");
+    at.peers.readers().1.remember();
     let list = at
         .inventory()
         .list(environment.as_ref().err(), console.planning());

@@ -12,9 +12,10 @@ mod restoring;
 mod socket;
 
 use std::{
+    collections::BTreeMap,
     fmt, io,
     path::PathBuf,
-    sync::OnceLock,
+    sync::{Mutex, OnceLock},
     thread,
     time::{Duration, Instant},
 };
@@ -39,7 +40,7 @@ use crate::{
     backoff::Backoff,
     failure::Failure,
     model::{Container, compose_label},
-    parallel::{MAX_CONCURRENT, in_parallel},
+    parallel::{MAX_CONCURRENT, in_parallel, lock},
     text::excerpt,
 };
 
@@ -65,9 +66,16 @@ pub(super) struct Api {
     options: Options,
     version: OnceLock<Version>,
     is_podman: OnceLock<bool>,
+    /// The response to each `GET`, by its path, if they are remembered.
+    remembered: OnceLock<Mutex<BTreeMap<String, ApiResponse>>>,
 }
 
 impl Api {
+    /// Reads everything once from now on.
+    pub(super) fn remember(&self) {
+        self.remembered.get_or_init(Mutex::default);
+    }
+
     /// A client of the engine on `socket`. Connects with the first request.
     pub(super) fn new(socket: PathBuf, options: Options) -> Self {
         let config = Agent::config_builder()
@@ -90,6 +98,7 @@ impl Api {
             options,
             version: OnceLock::new(),
             is_podman: OnceLock::new(),
+            remembered: OnceLock::new(),
         }
     }
 
@@ -224,7 +233,15 @@ impl Api {
     /// Sends `GET` for `path`, which does not include the API version.
     fn ask(&self, path: &str) -> Result<ApiResponse> {
         let path = format!("/v{}{path}", self.version()?);
-        self.send(&Method::GET, &path, &[], self.options.read_timeout)
+        let remembered = self.remembered.get();
+        if let Some(known) = remembered.and_then(|all| lock(all).get(&path).cloned()) {
+            return Ok(known);
+        }
+        let response = self.send(&Method::GET, &path, &[], self.options.read_timeout)?;
+        if let Some(all) = remembered {
+            lock(all).insert(path, response.clone());
+        }
+        Ok(response)
     }
 
     /// The response to [`Self::ask`], if its status is 200.
@@ -409,6 +426,7 @@ impl Rejected {
 }
 
 /// A response with its whole body.
+#[derive(Clone)]
 struct ApiResponse {
     /// The request: `GET /info`.
     request: String,
@@ -417,6 +435,13 @@ struct ApiResponse {
     /// Whether the header exists that only Podman sends.
     is_podman: bool,
     body: Vec<u8>,
+}
+
+/// Without the body, which contains values of variables.
+impl fmt::Debug for ApiResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.request)
+    }
 }
 
 impl ApiResponse {

@@ -4,7 +4,7 @@ mod restoring;
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::net::{UnixListener, UnixStream},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use tempfile::TempDir;
@@ -14,10 +14,6 @@ use crate::{
     engine::{Choice, ClientConfig, Engine},
     trace::Trace,
 };
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What the fake engine does with a request.
 enum Reply {
@@ -141,6 +137,21 @@ fn container(id: &str) -> Container {
 }
 
 const FILTER: &str = "filters=%7B%22label%22%3A%5B%22com.docker.compose.project%3Dweb%22%5D%7D";
+
+#[test]
+fn what_is_remembered_is_read_once() {
+    let fake = Fake::speaking("1.41", |_| response(200, "[]"));
+    let engine = fake.engine();
+    let read = || engine.list_all().expect("a list");
+    read();
+    engine.remember();
+    for _ in 0..3 {
+        read();
+    }
+    let all = fake.requests();
+    let lists = all.iter().filter(|one| one.contains("/containers/json"));
+    assert_eq!(lists.count(), 2);
+}
 
 #[test]
 fn requests_use_the_lower_version() {
