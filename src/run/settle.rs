@@ -157,7 +157,9 @@ impl Run<'_> {
                 Err(error)
                     if waits && may_respond(&error) && started.elapsed() + RETRY < timeout =>
                 {
-                    self.wait("waiting until Portainer and Docker respond");
+                    if silent_since.is_none() {
+                        self.wait("waiting until Portainer and Docker respond");
+                    }
                     let silent = *silent_since.get_or_insert_with(Instant::now);
                     if !is_told && silent.elapsed() > TOLD_AFTER {
                         is_told = true;
