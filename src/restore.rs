@@ -103,8 +103,8 @@ pub enum Cause {
 #[derive(Clone)]
 enum RecordStep {
     Nothing,
-    /// None, because an earlier run of the restore has deleted the record.
-    Deleted,
+    /// None, because there is no record: an earlier run of the restore may have deleted it.
+    Gone,
     /// None, because the snapshot contains no data about the record.
     Unknown,
     /// None, because Portainer must not be contacted.
@@ -513,7 +513,7 @@ impl fmt::Display for RecordStep {
             Self::Stays(Some(record)) if record.is_from_git() => {
                 "the Portainer stack stays as it is, because it is deployed from Git"
             }
-            Self::Nothing | Self::Deleted | Self::Stays(_) => "",
+            Self::Nothing | Self::Gone | Self::Stays(_) => "",
             Self::OutOfReach(rights) => {
                 return write!(f, "the Portainer stack is not restored: {rights}");
             }

@@ -59,7 +59,7 @@ impl Restoration<'_, '_, '_> {
         };
         Ok(match (saved, record) {
             (None, None) if self.run.store().is_unfinished() && self.run.store().was_restored() => {
-                RecordStep::Deleted
+                RecordStep::Gone
             }
             (None, None) => RecordStep::Nothing,
             (None, Some(record)) => {
@@ -217,7 +217,7 @@ impl Restoration<'_, '_, '_> {
             | RecordStep::OutOfReach(_)
             | RecordStep::Stays(_)
             | RecordStep::Undeployable => return Ok(()),
-            RecordStep::Nothing | RecordStep::Deleted => {
+            RecordStep::Nothing | RecordStep::Gone => {
                 self.run.set_last_sent(last_sent);
                 return Ok(());
             }

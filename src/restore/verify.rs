@@ -187,8 +187,13 @@ impl Restoration<'_, '_, '_> {
         let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
         let files = listed(&paths);
         let is_one = paths.len() == 1;
+        // An earlier run may have deleted the Portainer stack, or there was none.
+        let is = match record {
+            RecordStep::Gone => "is not",
+            _ => "is no longer",
+        };
         match record {
-            RecordStep::Delete(_) | RecordStep::Deleted
+            RecordStep::Delete(_) | RecordStep::Gone
                 if is_one && !stack.compose_path().exists() =>
             {
                 let to = stack.dir().to_str();
@@ -197,13 +202,12 @@ impl Restoration<'_, '_, '_> {
                     .run
                     .command(&[&words[..], &["--from", "containers"]].concat());
                 self.run.line(format!(
-                    "  it is no longer in Portainer, and {files} does not exist; to write one from the containers, run: {command}"
+                    "  it {is} in Portainer, and {files} does not exist; to write one from the containers, run: {command}"
                 ));
             }
-            RecordStep::Delete(_) | RecordStep::Deleted => {
-                self.run.line(format!(
-                    "  it is no longer in Portainer: edit {files} from now on"
-                ));
+            RecordStep::Delete(_) | RecordStep::Gone => {
+                self.run
+                    .line(format!("  it {is} in Portainer: edit {files} from now on"));
                 if self.files_are_newer() {
                     let of = &self.snapshot().compose.name;
                     let what = if is_one { "that file" } else { of };
