@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         }
     }
     // An interrupt shows the report: it is not held while the user thinks.
-    let question = all.question(&lock(&report));
+    let question = All::question(&lock(&report));
     if let Err(error) = all.ask(question) {
         let mut report = lock(&report);
         report.error = Some(format!("{error:#}"));
@@ -287,7 +287,7 @@ impl All<'_> {
 
     /// What is asked about all stacks, if a container of one is replaced or something is lost (B08): what would be done, and what
     /// that does.
-    fn question(&self, report: &AllReport) -> Option<[String; 2]> {
+    fn question(report: &AllReport) -> Option<(String, Vec<String>)> {
         let names: Vec<&str> = report.to_adopt().map(AllEntry::name).collect();
         let effects = report.to_adopt().filter_map(|stack| {
             let effect = if stack.restored_first {
@@ -301,24 +301,24 @@ impl All<'_> {
             })
         });
         let effects: Vec<String> = effects.collect();
-        let told = match effects.len() {
-            0 => return None,
-            all if all < 4 || self.console.quiet || self.arguments.yes => effects.join("; "),
-            _ => {
-                let effects = effects.iter().map(|effect| format!("\n  {effect}"));
-                self.console.told(&effects.collect::<String>());
-                "the lines above tell what is interrupted, started or lost".to_owned()
-            }
-        };
-        Some([format!("adopt {}", names.join(", ")), told])
+        (!effects.is_empty()).then(|| (format!("adopt {}", names.join(", ")), effects))
     }
 
-    fn ask(&self, question: Option<[String; 2]>) -> Result<()> {
-        let Some([act, effects]) = question else {
+    /// With many effects, the question follows them.
+    fn ask(&self, question: Option<(String, Vec<String>)>) -> Result<()> {
+        let Some((act, effects)) = question.filter(|_| !self.arguments.yes) else {
             return Ok(());
         };
+        let effects = if effects.len() < 4 || self.console.quiet {
+            effects.join("; ")
+        } else {
+            let lines = effects.iter().map(|effect| format!("\n  {effect}"));
+            self.console.told(&lines.collect::<String>());
+            let count = effects.len();
+            format!("{count} of them are interrupted, start or lose something")
+        };
         let ask = |question: &str| self.console.ask(question);
-        consent(self.arguments.yes, &ask).require(&act, Some(&effects))?;
+        consent(false, &ask).require(&act, Some(&effects))?;
         Ok(())
     }
 
