@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    compose::{Input, Profiles, Program, Project, Read, Values, write_omitted},
+    compose::{Input, Profiles, Program, Project, Read, Service, Values, write_omitted},
     model::Variable,
     observe::{Situation, files_on_disk, read_sent},
     parallel::side_by_side,
@@ -113,23 +113,20 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// The same, before it is asked about the rewrite of a Compose file: what it reads in the file. Whether the rewrite means the same
-    /// is judged of the one that is sent.
+    /// The same, before it is asked about the rewrite: what it reads in the files. Whether the rewrite means the same is judged of
+    /// the one that is sent. What is built has another image in a rewrite.
     pub(super) fn expected(&self, sent: Sent) -> Projects {
-        let names_images = |read: &&Read| {
-            let services = read.config["services"].as_object();
-            let mut services = services.into_iter().flat_map(|all| all.values());
-            services.all(|service| service.get("build").is_none())
-        };
-        let files = self.files.as_ref().filter(names_images);
-        let Some(files) = files.filter(|_| self.accepts_files) else {
-            return self.projects(Ok(sent));
-        };
-        let written = written_services(sent.text, sent.env);
-        Projects {
-            on_disk: self.on_disk.clone(),
-            sent: Ok(Project::new(files, &self.containers, Some(&written))),
-            deployed: self.deployed.clone(),
+        let builds = |project: &Project| project.services.iter().any(Service::is_built);
+        match &self.files {
+            Some(files) if self.accepts_files && !self.on_disk.as_ref().is_ok_and(builds) => {
+                let written = written_services(sent.text, sent.env);
+                Projects {
+                    on_disk: self.on_disk.clone(),
+                    sent: Ok(Project::new(files, &self.containers, Some(&written))),
+                    deployed: self.deployed.clone(),
+                }
+            }
+            _ => self.projects(Ok(sent)),
         }
     }
 

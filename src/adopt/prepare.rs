@@ -17,7 +17,8 @@ use crate::{
     observe::{Depth, Situation, mask, with_hint},
     parallel::side_by_side,
     plan::{
-        self, AdoptFlags, Before, Facts, InPortainer, Keep, Parsed, Plan, Projects, Sent, Unread,
+        self, AdoptFlags, Before, Facts, Form, InPortainer, Keep, Parsed, Plan, Projects, Sent,
+        Unread,
     },
     portainer::Payload,
     restore,
@@ -74,11 +75,14 @@ impl Prepared {
             || asking::on_disk(compose, situation, &texts.files, &mask),
         );
         let asking = Asking::new(compose, situation, &before, on_disk, &mask);
-        let expected = texts
-            .first
-            .as_ref()
-            .map(|first| asking.expected(sent_of(first)).sent);
-        if let Ok(Ok(project)) = expected {
+        let expected = texts.first.as_ref().map(|first| match texts.form() {
+            Form::Edited => asking.expected(sent_of(first)),
+            _ => asking.projects(Ok(sent_of(first))),
+        });
+        if let Ok(Projects {
+            sent: Ok(project), ..
+        }) = &expected
+        {
             situation.read_images(&mut before, project.images());
         }
         let planner = Planner {
@@ -89,7 +93,8 @@ impl Prepared {
             asking,
             keep,
         };
-        let (mut rewrite, runs, blockers) = planner.write_what_runs(&before);
+        let (mut rewrite, runs, blockers) =
+            planner.write_what_runs(&before, expected.as_ref().ok());
         if texts.is_not_simple(&rewrite) {
             return Self::with(situation, flags, Way::Resolved);
         }
@@ -374,9 +379,10 @@ impl Planner<'_> {
     fn write_what_runs(
         &self,
         before: &Before,
+        expected: Option<&Projects>,
     ) -> (Result<Faithful, Vec<Finding>>, Runs, Vec<Finding>) {
         let (texts, source) = (self.texts, self.source);
-        let (rewrite, runs) = self.lengthen(before, &texts.first, Runs::NONE);
+        let (rewrite, runs) = self.lengthen(before, (&texts.first, expected), Runs::NONE);
         let sent = to_send(&rewrite);
         let text = sent.as_ref().map_or(Sent::new("", &[]), |sent| *sent);
         let projects = self.asking.projects(sent);
@@ -393,28 +399,26 @@ impl Planner<'_> {
         if rewrite.is_err() && !texts.is_not_simple(&rewrite) && !dispensable.is_empty() {
             (runs, rewrite) = texts.rewrite_without(source, &runs, &dispensable);
         }
-        (rewrite, runs) = self.lengthen(before, &rewrite, &runs);
+        let projects = rewrite.as_ref().ok().map(sent_of);
+        let projects = projects.map(|sent| self.asking.projects(Ok(sent)));
+        (rewrite, runs) = self.lengthen(before, (&rewrite, projects.as_ref()), &runs);
         (rewrite, runs, blockers)
     }
 
-    /// The rewrite with the bind mounts in the long syntax that keeps containers (B39).
+    /// The rewrite with the bind mounts in the long syntax that keeps containers (B39). `projects` are what Compose reads, or is
+    /// expected to.
     fn lengthen(
         &self,
         before: &Before,
-        rewrite: &Result<Faithful, Vec<Finding>>,
+        (rewrite, projects): (&Result<Faithful, Vec<Finding>>, Option<&Projects>),
         runs: &Runs,
     ) -> (Result<Faithful, Vec<Finding>>, Runs) {
         let unchanged = || (rewrite.clone(), runs.clone());
-        let Ok(written) = rewrite else {
+        let (Ok(written), Some(projects)) = (rewrite, projects) else {
             return unchanged();
         };
-        let sent = sent_of(written);
-        let projects = if runs == Runs::NONE && self.texts.combined.is_none() {
-            self.asking.expected(sent)
-        } else {
-            self.asking.projects(Ok(sent))
-        };
-        let mut wanted = plan::long_binds(&self.facts(before, (sent, None), &projects, runs));
+        let text = (sent_of(written), None);
+        let mut wanted = plan::long_binds(&self.facts(before, text, projects, runs));
         wanted.extend(runs.long_binds.iter().cloned());
         while wanted != runs.long_binds {
             let runs = runs.clone().with_long_binds(wanted.clone());

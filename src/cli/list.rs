@@ -10,10 +10,9 @@ pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
     let (at, environment) = Surroundings::without_stack(cli)?;
     at.compose.compose()?;
     console.waiting("reading Portainer and Docker");
-    at.peers.readers().1.remember();
-    let list = at
-        .inventory()
-        .list(environment.as_ref().err(), console.planning());
+    let inventory = at.inventory();
+    inventory.engine.remember();
+    let list = inventory.list(environment.as_ref().err(), console.planning());
     console.done();
     let list = list?;
     console.result(output, &list, text::show)?;

@@ -96,8 +96,7 @@ fn if_recreated(facts: &Facts, services: &[ServicePlan], container: &Container) 
 }
 
 /// Names the changed files of a container's own layer that hold data, and that are lost with it, and those of the image that are
-/// deleted: a new container has them again. `placed` are those that
-/// Compose itself puts into it.
+/// deleted: a new container has them again. `placed` are those that Compose itself puts into it.
 pub fn files(container: &Container, changes: &Changes, placed: &[String]) -> Option<String> {
     let listed = changes.listed.iter().map(|change| change.path.as_str());
     let mut paths: Vec<&str> = listed.collect();
