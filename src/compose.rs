@@ -561,7 +561,7 @@ impl Program for Compose {
             if !control.status.success() {
                 bail!("`{name} config` rejects every file ({status}): {message}");
             }
-            Answer::Rejected(Rejection::new(self, code, message))
+            Answer::Rejected(Rejection::new(self, code, &message))
         };
         if let Some(sent) = sent {
             lock(&self.answers).insert(sent, answer.clone());

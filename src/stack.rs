@@ -535,7 +535,10 @@ fn missing_file(name: &StackName, dir: &Path, file: &str) -> Failure {
             "found {}; to use it, pass --file {other}",
             found.join(" and ")
         ),
-        None => "if the Compose file has another name, pass that name with --file".to_owned(),
+        None => format!(
+            "looked for {}; pass another name with --file",
+            DEFAULT_FILES.join(", ")
+        ),
     };
     Failure::new(format!(
         "the Compose file of the stack {name} is missing: {} is not a file",

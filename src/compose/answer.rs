@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     Program,
     dialect::{CREATE_HOST_PATH, Fields, OMITS_TRUE, all_binds, readable_by, set_created},
+    folder::compose_file,
     version::ComposeVersion,
 };
 use crate::{
@@ -90,12 +91,14 @@ impl From<Rejection> for anyhow::Error {
 
 impl Rejection {
     /// What a program with this exit status and message says about a text.
-    pub fn new(by: &dyn Program, code: i32, message: String) -> Self {
+    pub fn new(by: &dyn Program, code: i32, message: &str) -> Self {
+        // The file that is sent has a name of its own, which is not that of the user's file.
+        let start = format!("validating {}: ", compose_file(0));
         Self {
-            doubt: doubt(code, &message, by.version().release),
-            is_about_files: is_about_files(code, &message),
+            doubt: doubt(code, message, by.version().release),
+            is_about_files: is_about_files(code, message),
             by: by.name(),
-            message,
+            message: message.strip_prefix(&start).unwrap_or(message).to_owned(),
         }
     }
 }

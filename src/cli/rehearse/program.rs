@@ -136,7 +136,7 @@ impl Program for Embedded {
     ) -> Result<Answer> {
         let rejected = |message: String| {
             let message = excerpt(&mask.hide(&message));
-            Answer::Rejected(Rejection::new(self, REJECTED, message))
+            Answer::Rejected(Rejection::new(self, REJECTED, &message))
         };
         if let (Input::Sent { .. }, Ok(program)) = (input, self.host.compose()) {
             let mut input = *input;

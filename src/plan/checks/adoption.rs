@@ -27,11 +27,11 @@ pub fn blocking(facts: &Facts, plan: &Plan) -> Vec<Finding> {
         only_in_portainer: Vec::new(),
         blockers: Vec::new(),
     };
-    if let Some(blocker) = found.elsewhere() {
-        return vec![blocker];
+    let blockers = found.of_another();
+    if !blockers.is_empty() {
+        return blockers;
     }
     found.name(facts.named);
-    found.projects();
     found.directories();
     // The rewrite has named the files then.
     let is_said = |problem: &Finding| problem.kind == Kind::SeveralFiles;
@@ -112,26 +112,35 @@ impl<'f> Blocking<'_, 'f> {
         }
     }
 
+    /// This directory or its files are of another stack: what else they say does not matter.
+    fn of_another(&self) -> Vec<Finding> {
+        match self.elsewhere() {
+            Some(blocker) => vec![blocker],
+            None => self.projects(),
+        }
+    }
+
     /// Containers of this directory that belong to another project. If this project has containers of this directory too,
     /// the others are a loss that the user confirms.
-    fn projects(&mut self) {
+    fn projects(&self) -> Vec<Finding> {
         if self.is_started_here() {
-            return;
+            return Vec::new();
         }
         let Facts { name, dir, .. } = *self.facts;
-        for (project, containers) in self.facts.others_from_here() {
+        let others = self.facts.others_from_here().into_iter();
+        let others = others.map(|(project, containers)| {
             let names = containers
                 .iter()
                 .map(|container| container.name().to_owned());
             let what = format!("containers of {dir} belong to project {project}, not to {name}");
-            let hint = format!("adopt them under that name: {}", command(project, dir));
-            let blocker = Finding::new(what, hint).details(names);
-            self.blockers.push(blocker);
-        }
+            let adopt = format!("stacklift adopt {}", operands(&[project]));
+            let hint = format!("adopt them under that name: {adopt}");
+            Finding::new(what, hint).details(names)
+        });
+        others.collect()
     }
 
-    /// The stack was adopted from another directory, which still exists, and these files say something else: nothing of them
-    /// matters then.
+    /// The stack was adopted from another directory, which still exists, and these files say something else.
     fn elsewhere(&self) -> Option<Finding> {
         use InPortainer::{FromGit, UpToDate};
         let record = self.facts.record?;
