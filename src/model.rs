@@ -21,7 +21,7 @@ mod memory;
 mod subnet;
 
 pub use access::{Access, Grant, Uses, WantedAccess};
-pub use container::{Container, is_empty, is_id, is_unset};
+pub use container::{Container, is_empty, is_id, is_short_id, is_unset};
 pub use subnet::{has_address, overlap};
 
 /// The reference of an image with a tag or a digest: without one, the engine pulls every tag.

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    model::{Container, is_empty, is_unset},
+    model::{Container, is_empty, is_short_id, is_unset},
     plan::{compose_key, limit_name},
     text::{listed, plural},
 };
@@ -180,13 +180,18 @@ impl Container {
                 (!is_unset(&value)).then_some(value)
             };
             let different = keys.into_iter().filter(|key| match *key {
-                "Hostname" => self.hostname() != now.hostname(),
+                "Hostname" => self.chosen_hostname() != now.chosen_hostname(),
                 "NetworkMode" => without_id(self.network_mode()) != without_id(now.network_mode()),
                 key => setting(self, key) != setting(now, key),
             });
             found.extend(different);
         }
         found
+    }
+
+    /// The hostname, unless it is the short ID of an earlier container, which image updaters and *Recreate* in Portainer keep.
+    fn chosen_hostname(&self) -> Option<&str> {
+        self.hostname().filter(|name| !is_short_id(name))
     }
 
     /// The labels, without those of Compose and of Docker Desktop.

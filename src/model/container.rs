@@ -589,7 +589,7 @@ impl Container {
 }
 
 /// Whether a name looks like a short ID.
-fn is_short_id(name: &str) -> bool {
+pub fn is_short_id(name: &str) -> bool {
     let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     name.len() == 12 && name.bytes().all(is_hex)
 }

@@ -11,7 +11,7 @@ use super::{
     Read,
     objects::{known, renamed},
 };
-use crate::model::{Container, compose_label, is_empty, is_unset};
+use crate::model::{Container, compose_label, is_empty, is_short_id, is_unset};
 
 pub(super) type Fields = Map<String, Value>;
 
@@ -170,7 +170,7 @@ impl Drafting<'_> {
             _ => self.set("scale", self.count),
         }
         match self.one.hostname() {
-            Some(name) if self.one.network_mode() == "host" => {
+            Some(name) if self.one.network_mode() == "host" || is_short_id(name) => {
                 self.choose("hostname", [Value::Null, name.into()]);
             }
             name => self.set("hostname", name.unwrap_or_default()),

@@ -409,6 +409,7 @@ impl<'f> Blocking<'_, 'f> {
             .collect();
         let (mut paused, mut removed, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         let (mut failed, mut of_failed) = (Vec::new(), Vec::new());
+        let (mut unconnected, mut of_unconnected) = (Vec::new(), BTreeSet::new());
         let (mut jobs, mut has_failed) = (BTreeSet::new(), false);
         for container in self.containers() {
             let service = self.facts.label(container, "service").unwrap_or_default();
@@ -426,6 +427,9 @@ impl<'f> Blocking<'_, 'f> {
             {
                 failed.push(format!("{name}: {why}"));
                 of_failed.push(name.to_owned());
+            } else if let Some(network) = self.removed_network(container) {
+                unconnected.push(format!("{name}: {network}"));
+                of_unconnected.insert(service);
             } else if let Some(code) = container.exit_code()
                 && !self.facts.keep.jobs
                 && (!self.plan.is_stopped || awaited.contains(service))
@@ -455,6 +459,15 @@ impl<'f> Blocking<'_, 'f> {
         let blocker = Finding::about(failed, what, hint);
         self.blockers
             .extend(blocker.map(|blocker| blocker.short("last start failed")));
+        let what =
+            "Docker cannot start these containers: their networks were removed, or created again";
+        let services = operands(&Vec::from_iter(of_unconnected));
+        let hint = format!(
+            "recreate them with `{tool} compose create --force-recreate {services}`, which starts nothing: files written inside them are lost, and their volumes stay"
+        );
+        let blocker = Finding::about(unconnected, what, hint);
+        self.blockers
+            .extend(blocker.map(|blocker| blocker.short("network was removed")));
         if !ended.is_empty() {
             let (what, short) = if has_failed {
                 ("stopped services would be started", "would be started")

@@ -116,6 +116,19 @@ impl Blocking<'_, '_> {
         })
     }
 
+    /// The network of a stopped container that is kept, if it no longer exists. Docker starts a container in the networks of its
+    /// last start, by their IDs.
+    pub fn removed_network<'c>(&self, container: &'c Container) -> Option<&'c str> {
+        let known = self.facts.before.host.networks.as_ref()?;
+        let is_gone = |id: &str| !id.is_empty() && known.iter().all(|network| network["Id"] != id);
+        let mut networks = container.networks();
+        let (name, _) = networks.find(|(name, endpoint)| {
+            !matches!(name.as_str(), "host" | "none" | "bridge")
+                && endpoint["NetworkID"].as_str().is_some_and(is_gone)
+        })?;
+        (!container.is_running() && self.keeps(container)).then_some(name)
+    }
+
     /// Ports and names that something else holds, for the services whose containers are created or replaced.
     pub fn held(&mut self, project: &Project) {
         let plan = self.plan;
