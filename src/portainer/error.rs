@@ -323,10 +323,21 @@ pub fn remedy(text: &str) -> &'static str {
     }
 }
 
+/// What Compose printed without its warnings, such as that `version` is obsolete.
+fn without_warnings(text: &str) -> String {
+    let start = |line: &str| {
+        line.find("time=\"")
+            .filter(|_| line.contains(" level=warning "))
+    };
+    let lines = text.lines();
+    let lines = lines.map(|line| line[..start(line).unwrap_or(line.len())].trim_end());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Why a deployment failed, as one sentence: without the progress that Compose reported, and with the container that was
 /// being started, if it was only one.
 pub fn reason(text: &str) -> String {
-    let words = last_words(&without_credentials(text));
+    let words = last_words(&without_credentials(&without_warnings(text)));
     let mut reason = words.trim();
     while let Some(rest) = PASSED_ON
         .iter()
@@ -394,6 +405,8 @@ mod tests {
         let yaml = "failed to deploy a stack:  Container a  Starting\nyaml: unmarshal errors:\n  line 3: mapping key \"a\" already defined at line 2\n  line 5: no\n";
         let expected = "yaml: unmarshal errors: line 3: mapping key \"a\" already defined at line 2; line 5: no";
         assert!(reason(yaml).starts_with(expected), "{}", reason(yaml));
+        let warned = "failed to deploy a stack: time=\"2026\" level=warning msg=\"`version` is obsolete\"\nno network\n";
+        assert_eq!(reason(warned), "no network");
         for (body, expected) in [
             (
                 r#"{"message": "failed to deploy a stack: no\n", "details": "Failed to deploy a stack: no\n"}"#,
