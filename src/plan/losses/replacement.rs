@@ -1,6 +1,8 @@
 //! What a container has and its successor of the same service will not have (B01).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use composefile::{document::Node, interpolate::occurrences, services::services};
 
 use crate::{
     compose::{Service, dialect::Fields},
@@ -10,6 +12,7 @@ use crate::{
         Facts, fates,
         losses::{limits, mounts, networks, ports},
     },
+    text::listed,
 };
 
 /// Compares a container with its service: the losses, and what is unknown of them. Losses that a container has only if it is
@@ -37,6 +40,7 @@ pub fn losses(
         .into_iter()
         .filter(|(kind, _)| facts.is_adoption() || *kind != Kind::Connected);
     let is_edited = facts.is_edited_on_disk(container, service);
+    losses.extend(is_edited.then(|| unset(facts, service)).flatten());
     losses.extend(networks.map(|(kind, what)| {
         let is_edit = is_edited && kind == Kind::Other;
         let kind = if is_edit { Kind::Edited } else { kind };
@@ -163,6 +167,23 @@ fn variables(facts: &Facts, container: &Container, service: &Service) -> Vec<(Ki
     let told = told.filter(|(_, names)| !names.is_empty());
     let told = told.map(|(what, names)| format!("variables {what}: {}", names.join(", ")));
     told.map(|message| (Kind::Variables, message)).collect()
+}
+
+/// The variables in the text of an edited service that have no value: the shell that started its container may have had them.
+fn unset(facts: &Facts, service: &Service) -> Option<(Kind, String)> {
+    let document = facts.document?;
+    let written = services(document);
+    let written = written.iter().find(|one| one.name == service.name)?;
+    let set = facts.sent.variables();
+    let nodes = written.node.mappings();
+    let nodes = nodes.flat_map(|part| document.nodes().filter(move |node| part.holds(*node)));
+    let used = nodes.filter_map(Node::as_str).flat_map(occurrences);
+    let used = used.filter(|one| one.operator.is_empty() && !set.contains_key(one.name));
+    let used = used.filter(|one| one.name != "COMPOSE_PROJECT_NAME");
+    let names: BTreeSet<&str> = used.map(|one| one.name).collect();
+    let names = listed(&Vec::from_iter(names));
+    let message = format!("the values of {names}, if the shell had any: .env does not set them");
+    (!names.is_empty()).then_some((Kind::Other, message))
 }
 
 /// The variables of a container that neither the text nor its image gives it, with their values. `None` if they are unknown.
