@@ -100,15 +100,16 @@ pub fn changed_variables(now: &[Variable], after: &[Variable]) -> Vec<String> {
     changed.map(str::to_owned).collect()
 }
 
-/// Whether a container that Portainer did not create has another configuration than the last adoption left: it was deployed
-/// by hand since, or restored after the adoption failed. `None` if it is unknown. The containers that an adoption kept were started by hand, too: their config hashes tell.
+/// Whether a container has another configuration than the last adoption left: it was deployed by hand since, or restored. `None` if
+/// it is unknown. The containers that an adoption kept were started by hand, too, and a restore may have put back some that
+/// Portainer created earlier: their config hashes tell.
 pub fn differs_from_adoption(
     container: &Container,
     record: &RecordFacts,
     tool: &str,
 ) -> Option<bool> {
     let dir = container.compose_label(tool, "project.working_dir")?;
-    if is_portainers(dir, record.record) {
+    if is_portainers(dir, record.record) && !record.last_sent.is_behind {
         return Some(false);
     }
     is_as_left(container, record.last_sent, tool).map(|is_as_left| !is_as_left)

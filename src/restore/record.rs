@@ -212,11 +212,18 @@ impl Restoration<'_, '_, '_> {
                 }
                 return Ok(());
             }
+            RecordStep::Stays(_) => return Ok(()),
             RecordStep::Unknown
             | RecordStep::Skipped
             | RecordStep::OutOfReach(_)
-            | RecordStep::Stays(_)
-            | RecordStep::Undeployable => return Ok(()),
+            | RecordStep::Undeployable => {
+                let mut last_sent = self.run.store().last_sent();
+                if !last_sent.is_empty() && last_sent.commit.is_none() {
+                    last_sent.is_behind = true;
+                    self.run.set_last_sent(&last_sent);
+                }
+                return Ok(());
+            }
             RecordStep::Nothing | RecordStep::Gone => {
                 self.run.set_last_sent(last_sent);
                 return Ok(());

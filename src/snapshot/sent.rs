@@ -28,7 +28,8 @@ pub struct LastSent {
     /// after a restore, from an earlier commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Whether a restore put back the containers of another commit than that one.
+    /// Whether a restore put back earlier containers, and Portainer still has this: for a Git stack, those of another commit than that
+    /// one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_behind: bool,
     /// The config hashes of the containers that ran after it was deployed. `None` if they are unknown.
