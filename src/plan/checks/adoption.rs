@@ -396,6 +396,17 @@ impl<'f> Blocking<'_, 'f> {
         projects.on_disk.is_ok() && !projects.is_as_on_disk(container, service, tool)
     }
 
+    /// Whether an update of a container stopped halfway: it does not run, and another one has its place.
+    fn is_left_over(&self, container: &Container, service: &str) -> bool {
+        let number = container.container_number(self.facts.tool);
+        let mut others = self.facts.of_service(service);
+        !container.is_running()
+            && number.is_some()
+            && others.any(|other| {
+                other.is_running() && other.container_number(self.facts.tool) == number
+            })
+    }
+
     /// Containers that Compose cannot start, and those that it would start although they have ended or somebody stopped them
     /// (M05, N08, B42). Of a stack that is stopped as a whole, only a service that another one waits for until it has succeeded is certainly a job.
     fn not_running(&mut self, project: &Project) {
@@ -409,6 +420,7 @@ impl<'f> Blocking<'_, 'f> {
             .collect();
         let (mut paused, mut removed, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         let (mut failed, mut of_failed) = (Vec::new(), Vec::new());
+        let mut left_over = Vec::new();
         let (mut unconnected, mut of_unconnected) = (Vec::new(), BTreeSet::new());
         let (mut jobs, mut has_failed) = (BTreeSet::new(), false);
         for container in self.containers() {
@@ -422,6 +434,8 @@ impl<'f> Blocking<'_, 'f> {
                 paused.push(name.to_owned());
             } else if container.is_being_removed() {
                 removed.push(name.to_owned());
+            } else if self.is_left_over(container, service) {
+                left_over.push(name);
             } else if let Some(why) = container.start_error()
                 && !self.is_edited(container, service)
             {
@@ -453,6 +467,15 @@ impl<'f> Blocking<'_, 'f> {
         let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
         let what = "containers are being removed";
         self.blockers.extend(Finding::about(removed, what, hint));
+        let hint = format!(
+            "if nothing in them is needed, remove them: {tool} rm {}",
+            operands(&left_over)
+        );
+        let what = "containers are left over: another one of the same service and number runs";
+        let left_over = left_over.into_iter().map(str::to_owned).collect();
+        let blocker = Finding::about(left_over, what, hint);
+        self.blockers
+            .extend(blocker.map(|blocker| blocker.short("left-over containers")));
         let what = "Docker could not start these containers the last time, and the deployment would fail in the same way";
         let start = of_failed.join(" ");
         let hint = format!("fix the reason, then start them: {tool} start {start}");

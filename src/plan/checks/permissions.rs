@@ -165,12 +165,15 @@ pub fn hidden(facts: &Facts) -> Option<Finding> {
 
 /// The first container that runs Portainer (B04). `port` is `None` if Portainer is not on this host.
 pub fn runs_portainer(containers: &[Container], port: Option<u16>) -> Option<Finding> {
+    let mut hint =
+        "manage this stack by hand: recreating it would cut you off from Portainer".to_owned();
+    if containers.len() > 1 {
+        hint += "; to adopt the other services, move Portainer to a Compose file in another directory, with its volumes as `external: true` by their present names";
+    }
     containers.iter().find_map(|container| {
         let (name, because) = (container.name(), container.runs_portainer(port)?);
-        Some(Finding::new(
-            format!("the stack runs Portainer itself: container {name} {because}"),
-            "manage this stack by hand: recreating it would cut you off from Portainer",
-        ))
+        let what = format!("the stack runs Portainer itself: container {name} {because}");
+        Some(Finding::new(what, &hint))
     })
 }
 

@@ -1,6 +1,6 @@
 //! The fate of every service of an adoption, in the order of the text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     compose::{Project, Service},
@@ -140,9 +140,10 @@ fn scale_down<'a>(found: Vec<Planning<'a>>, deciding: &Deciding) -> Vec<Planning
             continue;
         };
         let (count, tool) = (own.len(), deciding.facts.tool);
-        let are_numbered = own
-            .iter()
-            .all(|container| container.container_number(tool).is_some());
+        let numbers = own.iter().map(|container| container.container_number(tool));
+        let numbers: Option<BTreeSet<u64>> = numbers.collect();
+        // Of those with the same number, it is unknown which one is removed.
+        let are_numbered = numbers.is_some_and(|numbers| numbers.len() == count);
         let compose = deciding.portainer;
         let by_number = compose.is_some_and(PortainerCompose::removes_by_number);
         let removed = match fate {
