@@ -39,7 +39,9 @@ use self::{
 };
 use crate::{
     failure::Failure,
+    memory::Memory,
     model::{Container, Pull},
+    parallel::{MAX_CONCURRENT, in_parallel},
     text::Mask,
     trace::Trace,
 };
@@ -143,6 +145,8 @@ pub struct EngineReader {
     /// The container command, if the API is used and the command is on `PATH`.
     puller: Option<Command>,
     about: OnceLock<About>,
+    /// The containers that use others, by ID; `None` for one that uses none.
+    users: Memory<Option<Container>>,
     trace: Trace,
 }
 
@@ -183,6 +187,7 @@ impl Engine {
             client,
             puller,
             about: OnceLock::new(),
+            users: Memory::default(),
             trace,
         })
     }
@@ -261,11 +266,41 @@ impl EngineReader {
         }
     }
 
-    /// Reads everything once from now on, for a command that plans every stack and changes none.
-    pub fn remember(&self) {
+    /// Reads everything once during a task that changes nothing.
+    pub fn remembering<R>(&self, task: impl FnOnce() -> R) -> R {
+        self.users.during(|| match &self.client {
+            Client::Api(api) => api.remembering(task),
+            Client::Command(_) | Client::Unavailable => task(),
+        })
+    }
+
+    /// All containers, as they are now.
+    pub fn list_all_again(&self) -> Result<Vec<Container>> {
         if let Client::Api(api) = &self.client {
-            api.remember();
+            api.forget();
         }
+        self.list_all()
+    }
+
+    /// Those of these listed containers that share namespaces or volumes of others, or link to them.
+    pub fn users_of_others(&self, listed: &[Container]) -> Result<Vec<Container>> {
+        if let Client::Command(_) = self.client {
+            // One run of the command inspects all of them.
+            return self.inspect_containers(listed.iter().map(Container::id));
+        }
+        let user = |container: &Container| {
+            self.users.get(container.id(), || {
+                let mut found = self.inspect_containers([container.id()])?.into_iter();
+                Ok(found.find(|one| one.refers_to().next().is_some()))
+            })
+        };
+        let mut users = Vec::new();
+        // After a failure, no more are asked for.
+        for some in listed.chunks(MAX_CONCURRENT) {
+            let found: Result<Vec<_>> = in_parallel(some, user).into_iter().collect();
+            users.extend(found?.into_iter().flatten());
+        }
+        Ok(users)
     }
 
     /// What the engine says about itself, read once.

@@ -14,6 +14,7 @@ mod export;
 mod failure;
 mod finding;
 mod inventory;
+mod memory;
 mod migrate;
 mod model;
 mod observe;

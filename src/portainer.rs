@@ -213,6 +213,11 @@ impl Portainer {
 }
 
 impl PortainerReader {
+    /// Reads everything once during a task that changes nothing.
+    pub fn remembering<R>(&self, task: impl FnOnce() -> R) -> R {
+        self.client.remembering(task)
+    }
+
     /// Hides values in everything that Portainer says from now on (B13).
     pub fn hide(&self, mask: Mask) {
         self.client.hide(mask);

@@ -171,6 +171,12 @@ impl Peers {
     pub fn readers(&self) -> (&PortainerReader, &EngineReader) {
         (self.portainer.reader(), &self.engine)
     }
+
+    /// Reads everything once during a task that plans several stacks and changes none.
+    pub fn remembering<R>(&self, task: impl FnOnce() -> R) -> R {
+        let (portainer, engine) = self.readers();
+        portainer.remembering(|| engine.remembering(task))
+    }
 }
 
 impl Setup {

@@ -10,9 +10,11 @@ pub(super) fn run(output: Output, cli: Cli) -> Result<(), Ended> {
     let (at, environment) = Surroundings::without_stack(cli)?;
     at.compose.compose()?;
     console.waiting("reading Portainer and Docker");
-    let inventory = at.inventory();
-    inventory.engine.remember();
-    let list = inventory.list(environment.as_ref().err(), console.planning());
+    let list = || {
+        let unasked = environment.as_ref().err();
+        at.inventory().list(unasked, console.planning())
+    };
+    let list = at.peers.remembering(list);
     console.done();
     let list = list?;
     console.result(output, &list, text::show)?;

@@ -12,10 +12,9 @@ mod restoring;
 mod socket;
 
 use std::{
-    collections::BTreeMap,
     fmt, io,
     path::PathBuf,
-    sync::{Mutex, OnceLock},
+    sync::OnceLock,
     thread,
     time::{Duration, Instant},
 };
@@ -39,8 +38,9 @@ use super::{
 use crate::{
     backoff::Backoff,
     failure::Failure,
+    memory::Memory,
     model::{Container, compose_label},
-    parallel::{MAX_CONCURRENT, in_parallel, lock},
+    parallel::{MAX_CONCURRENT, in_parallel},
     text::excerpt,
 };
 
@@ -66,14 +66,19 @@ pub(super) struct Api {
     options: Options,
     version: OnceLock<Version>,
     is_podman: OnceLock<bool>,
-    /// The response to each `GET`, by its path, if they are remembered.
-    remembered: OnceLock<Mutex<BTreeMap<String, ApiResponse>>>,
+    /// The response to each `GET`, by its path.
+    memory: Memory<ApiResponse>,
 }
 
 impl Api {
-    /// Reads everything once from now on.
-    pub(super) fn remember(&self) {
-        self.remembered.get_or_init(Mutex::default);
+    /// Reads everything once during `task`.
+    pub(super) fn remembering<R>(&self, task: impl FnOnce() -> R) -> R {
+        self.memory.during(task)
+    }
+
+    /// Reads again what was remembered.
+    pub(super) fn forget(&self) {
+        self.memory.clear();
     }
 
     /// A client of the engine on `socket`. Connects with the first request.
@@ -98,7 +103,7 @@ impl Api {
             options,
             version: OnceLock::new(),
             is_podman: OnceLock::new(),
-            remembered: OnceLock::new(),
+            memory: Memory::default(),
         }
     }
 
@@ -233,15 +238,8 @@ impl Api {
     /// Sends `GET` for `path`, which does not include the API version.
     fn ask(&self, path: &str) -> Result<ApiResponse> {
         let path = format!("/v{}{path}", self.version()?);
-        let remembered = self.remembered.get();
-        if let Some(known) = remembered.and_then(|all| lock(all).get(&path).cloned()) {
-            return Ok(known);
-        }
-        let response = self.send(&Method::GET, &path, &[], self.options.read_timeout)?;
-        if let Some(all) = remembered {
-            lock(all).insert(path, response.clone());
-        }
-        Ok(response)
+        let read = || self.send(&Method::GET, &path, &[], self.options.read_timeout);
+        self.memory.get(&path, read)
     }
 
     /// The response to [`Self::ask`], if its status is 200.

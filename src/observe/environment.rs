@@ -57,7 +57,7 @@ impl<'a> Evidence<'a> {
             return Ok(None);
         }
         let is_all = missing.len() == count;
-        let now = engine.list_all()?;
+        let now = engine.list_all_again()?;
         missing.retain(|container| {
             now.iter()
                 .any(|now| now.id() == container.id() && now.is_running())

@@ -25,11 +25,9 @@ impl Situation<'_> {
         let Some(others) = &before.host.others else {
             return plan.warn(UNKNOWN);
         };
-        let ids = others.iter().map(Container::id);
-        let own = before.host.containers.iter().flatten().cloned();
-        match self.engine.inspect_containers(ids) {
+        match self.engine.users_of_others(others) {
             Ok(mut all) => {
-                all.extend(own);
+                all.extend(before.host.containers.iter().flatten().cloned());
                 let projects = self.stack.name().projects();
                 let found = plan::foreign(touched, &all, self.tool, &projects);
                 plan.losses
@@ -40,7 +38,7 @@ impl Situation<'_> {
     }
 }
 
-/// The containers that use one of `touched`, and are not touched themselves.
+/// The containers that use one of `touched`, and are not touched themselves. Reads nothing if nothing is touched.
 pub fn foreign_of(
     engine: &EngineReader,
     touched: &[(&Container, Touch)],
@@ -50,9 +48,8 @@ pub fn foreign_of(
     if touched.is_empty() {
         return Ok(Vec::new());
     }
-    let listed = engine.list_all()?;
-    let all = engine.inspect_containers(listed.iter().map(Container::id))?;
-    Ok(plan::foreign(touched, &all, tool, &stack.projects()))
+    let users = engine.users_of_others(&engine.list_all()?)?;
+    Ok(plan::foreign(touched, &users, tool, &stack.projects()))
 }
 
 /// The containers that must be restarted or recreated, because of what happened to the containers `before` the run, and to

@@ -14,7 +14,7 @@ use serde::{
 use serde_json::{Deserializer, Value, value::RawValue};
 
 /// The size limit of a list, in bytes: a longer one ends early (B12). 100,000 stacks are 52 MB.
-const LARGEST_LIST: u64 = 256 << 20;
+pub(super) const LARGEST_LIST: u64 = 256 << 20;
 
 /// What is read first of an entry.
 #[derive(Deserialize)]

@@ -1,8 +1,8 @@
 //! Sends requests with the API key over one kept connection, each exactly once.
 
 use std::{
-    io::{self, Read},
-    sync::{PoisonError, RwLock, RwLockReadGuard},
+    io::{self, Cursor, Read},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
     time::{Duration, Instant},
 };
 
@@ -22,6 +22,7 @@ use super::{
     address::BaseUrl,
     certificate::Fingerprint,
     connection::{MarkErrors, NoResponse, too_large, truncated},
+    entries::LARGEST_LIST,
     error::{Error, Response},
     headers::Headers,
     owner::OwnerConnector,
@@ -29,6 +30,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
+    memory::Memory,
     text::Mask,
     trace::{Exchange, Trace},
 };
@@ -69,6 +71,8 @@ pub(super) struct Client {
     /// The time limit for a read.
     read_timeout: Duration,
     mask: RwLock<Mask>,
+    /// The response to each `GET` that succeeded, by its path.
+    memory: Memory<http::Response<Arc<[u8]>>>,
 }
 
 impl Client {
@@ -107,6 +111,7 @@ impl Client {
             read_timeout: options.timeout.min(Duration::from_secs(30)),
             options,
             mask: RwLock::default(),
+            memory: Memory::default(),
         })
     }
 
@@ -128,11 +133,30 @@ impl Client {
         }
     }
 
+    /// Reads everything once during `task`.
+    pub(super) fn remembering<R>(&self, task: impl FnOnce() -> R) -> R {
+        self.memory.during(task)
+    }
+
     /// A GET whose response must be 2xx. `action` completes "failed to …".
     pub(super) fn get(&self, path: &str, action: &str) -> Result<Unread, Error> {
-        let request = Request::get(self.options.base_url.join(path)).body(());
-        let response = self.send(request, path, action, self.read_timeout)?;
-        self.successful(response, action)
+        let read = || {
+            let request = Request::get(self.options.base_url.join(path)).body(());
+            let response = self.send(request, path, action, self.read_timeout)?;
+            self.successful(response, action)
+        };
+        if !self.memory.keeps() {
+            return read();
+        }
+        let known = self.memory.get(path, || {
+            let (head, body) = read()?.into_parts();
+            let mut whole = Vec::new();
+            let mut reader = body.into_with_config().limit(LARGEST_LIST).reader();
+            let read = reader.read_to_end(&mut whole);
+            read.map_err(|error| Error::unknown(action, truncated(error)))?;
+            Ok(http::Response::from_parts(head, whole.into()))
+        })?;
+        Ok(known.map(|whole| Body::builder().reader(Cursor::new(whole))))
     }
 
     /// A DELETE. Portainer responds with 204 (M04): another 2xx is that of another program (B35). The body of the response

@@ -61,7 +61,9 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         endpoint,
         console,
     };
-    let planned = all.plan().map_err(Stopped::untouched)?;
+    // Each adoption reads everything again.
+    let planned = all.at.peers.remembering(|| all.plan());
+    let planned = planned.map_err(Stopped::untouched)?;
     *lock(&report) = planned;
     {
         let report = lock(&report);

@@ -10,13 +10,13 @@ use anyhow::Result;
 use super::{code_of, planned, show, ways};
 use crate::{
     cli::{
-        Cli, Ended,
+        Cli, Console, Ended,
         arguments::{Output, PlanArguments},
         opened::{Opened, Surroundings},
     },
     failure::Failure,
     inventory::{Files, Inventory},
-    report::{PlansReport, VERSION},
+    report::{PlanReport, PlansReport, VERSION},
     stack::StackName,
 };
 
@@ -32,8 +32,23 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
     }
     let mut at = Surroundings::new(common, None, console)?;
     at.environment(console)?;
+    let planning = || plan_each(arguments, &at, console);
+    let (plans, code) = at.peers.remembering(planning)?;
+    if arguments.output == Output::Json {
+        let version = VERSION;
+        console.json(&PlansReport { version, plans })?;
+    }
+    Ended::verdict(code)
+}
+
+/// The plans, which are shown as text at once, and the exit code.
+fn plan_each(
+    arguments: &PlanArguments,
+    at: &Surroundings,
+    console: &Console,
+) -> Result<(Vec<PlanReport>, u8)> {
     let (mut plans, mut errors, mut code) = (Vec::new(), BTreeSet::new(), 0);
-    for name in named(&arguments.stacks, &at)? {
+    for name in named(&arguments.stacks, at)? {
         let plan = || {
             name.refuse_management_plane()?;
             let opened = Opened::open(&name, at.clone(), console)?;
@@ -70,11 +85,7 @@ pub(super) fn run(arguments: &PlanArguments, cli: Cli) -> Result<(), Ended> {
             code.max(own_code)
         };
     }
-    if arguments.output == Output::Json {
-        let version = VERSION;
-        console.json(&PlansReport { version, plans })?;
-    }
-    Ended::verdict(code)
+    Ok((plans, code))
 }
 
 pub(in crate::cli) fn is_pattern(name: &OsStr) -> bool {

@@ -4,7 +4,7 @@ mod restoring;
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::net::{UnixListener, UnixStream},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use tempfile::TempDir;
@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     engine::{Choice, ClientConfig, Engine},
+    parallel::lock,
     trace::Trace,
 };
 
@@ -144,13 +145,15 @@ fn what_is_remembered_is_read_once() {
     let engine = fake.engine();
     let read = || engine.list_all().expect("a list");
     read();
-    engine.remember();
-    for _ in 0..3 {
-        read();
-    }
+    engine.remembering(|| {
+        for _ in 0..3 {
+            read();
+        }
+    });
+    read();
     let all = fake.requests();
     let lists = all.iter().filter(|one| one.contains("/containers/json"));
-    assert_eq!(lists.count(), 2);
+    assert_eq!(lists.count(), 3);
 }
 
 #[test]
