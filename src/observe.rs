@@ -428,7 +428,7 @@ impl Situation<'_> {
         let record = before.remote.record.as_ref();
         let (labeled, evidence) = (before.remote.uses.clone(), before.evidence());
         let read_details = || match engine {
-            Some(engine) => details(engine, all),
+            Some(engine) => details((engine, self.tool), all),
             None => Default::default(),
         };
         let ask_portainer = || {

@@ -355,9 +355,12 @@ fn unexpected<'a>(prepared: &Prepared, one: &Compared<'a>, at: &Situation) -> Ve
     let is_told = lost.any(loses) || !prepared.is_up_to_date(before, one.service(at.tool), at.tool);
     let project = prepared.projects.sent.as_ref().ok();
     let is_as_sent = project.and_then(|project| plan::is_connected_as_sent(project, now, at.tool));
-    // The same name may refer to another image by now, or the image was built.
-    let is_new_image =
-        before.image_id() != now.image_id() && before.image_name() == now.image_name();
+    // The same name may refer to another image by now, or the image was built. *Recreate* in Portainer copies what the container
+    // had of an earlier image (N05).
+    let created_with = before.compose_label(at.tool, "image");
+    let is_new_image = before.image_name() == now.image_name()
+        && (before.image_id() != now.image_id()
+            || created_with.is_some_and(|id| id != before.image_id()));
     let mut differences = one.differences();
     differences.retain(|what| match what {
         Difference::Networks => !is_as_sent.unwrap_or(is_told),

@@ -16,13 +16,19 @@ use crate::{
 };
 
 /// Reads the containers and what is around them. Returns also why a part of them could not be read.
-pub(super) fn details(engine: &EngineReader, all: &[Container]) -> (Host, Vec<anyhow::Error>) {
+pub(super) fn details(
+    (engine, tool): (&EngineReader, &str),
+    all: &[Container],
+) -> (Host, Vec<anyhow::Error>) {
     let mut failures = Vec::new();
     let ids = all.iter().map(Container::id);
     let at = Utc::now();
     let containers = known(engine.inspect_containers(ids), &mut failures);
     let inspected = containers.as_deref().unwrap_or_default();
-    let image_ids = inspected.iter().map(Container::image_id);
+    let image_ids = inspected.iter().flat_map(|container| {
+        let created_with = container.compose_label(tool, "image");
+        created_with.into_iter().chain([container.image_id()])
+    });
     let references = image_ids.filter(|id| !id.is_empty()).map(str::to_owned);
     let references = references.collect();
     let networks = known(engine.all_networks(), &mut failures);

@@ -192,10 +192,10 @@ pub fn foreign_variables<'c>(
     container: &'c Container,
     service: &Service,
 ) -> Option<Vec<(&'c str, &'c str)>> {
-    let image = image_env(facts, container.image_id())?;
+    let is_of_image = of_image(facts, container)?;
     let is_foreign = |(name, value): &(&str, &str)| match service.environment.get(*name) {
         Some(new) => new != value,
-        None => image.get(name) != Some(value),
+        None => !is_of_image(name, value),
     };
     Some(container.env().filter(is_foreign).collect())
 }
@@ -207,15 +207,32 @@ pub fn unhashed_variables<'c>(
     container: &'c Container,
     hashed: &Fields,
 ) -> Option<Vec<(&'c str, &'c str)>> {
-    let image = image_env(facts, container.image_id())?;
+    let is_of_image = of_image(facts, container)?;
     let given = hashed.get("environment");
     // A name without a value gives none.
     let is_given = |name: &str| given.is_some_and(|given| !given[name].is_null());
     let all = container.env();
     Some(
-        all.filter(|(name, value)| !is_given(name) && image.get(name) != Some(value))
+        all.filter(|(name, value)| !is_given(name) && !is_of_image(name, value))
             .collect(),
     )
+}
+
+/// Whether a variable of a container is from its image, or from the one that Compose created it with: *Recreate* in Portainer copies
+/// the variables of that one (N05). If it is gone, a name of the other image counts.
+fn of_image(facts: &Facts, container: &Container) -> Option<impl Fn(&str, &str) -> bool> {
+    let image = image_env(facts, container.image_id())?;
+    let created_with = facts.label(container, "image");
+    let created_with = created_with.filter(|id| *id != container.image_id());
+    let is_other = created_with.is_some();
+    let earlier = created_with.and_then(|id| image_env(facts, id));
+    Some(move |name: &str, value: &str| {
+        image.get(name) == Some(&value)
+            || match &earlier {
+                Some(earlier) => earlier.get(name) == Some(&value),
+                None => is_other && image.contains_key(name),
+            }
+    })
 }
 
 /// The variables of an image; `None` if those of a container cannot be distinguished from them.
