@@ -410,8 +410,8 @@ impl Compose {
         let names: Vec<String> = (0..texts.len()).map(compose_file).collect();
         let folder = match *input {
             Input::Sent { env, .. } | Input::Several { env, .. } => {
-                let folder = folder::Folder::new(user.is_some())
-                    .context("failed to create a temporary directory")?;
+                let failed = "failed to create a temporary directory";
+                let folder = folder::Folder::new().context(failed)?;
                 for (name, text) in names.iter().zip(texts) {
                     folder.write(name, text)?;
                 }
@@ -425,6 +425,8 @@ impl Compose {
                     options.extend(["--env-file", ENV_FILE]);
                 }
                 options.extend(names.iter().flat_map(|name| ["-f", name]));
+                user.map_or(Ok(()), |user| folder.give_to(user))
+                    .context(failed)?;
                 Some(folder)
             }
             Input::OnDisk {

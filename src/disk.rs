@@ -47,9 +47,6 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// The group that owns nothing.
 const NO_GROUP: u32 = 65_534;
 
-/// A group without members: what it may read, only this program and its children may.
-pub const OWN_GROUP: u32 = 65_533;
-
 /// A file, read from one descriptor.
 #[derive(Debug, Clone)]
 pub struct Contents {
@@ -230,7 +227,7 @@ pub fn user_of(dir: &Path) -> io::Result<Option<u32>> {
     })
 }
 
-/// Runs a task that can start programs with `Command::uid` for a user. They have the groups of that user and [`OWN_GROUP`].
+/// Runs a task that can start programs with `Command::uid` for a user. They have the groups of that user.
 pub fn with_groups_of<T: Send>(user: u32, task: impl FnOnce() -> T + Send) -> io::Result<T> {
     let task = || {
         let (group, groups) = groups_of(user);
@@ -419,13 +416,12 @@ fn take_rights_of(user: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The primary group of a user, and all others with [`OWN_GROUP`]. A user whom this host does not know has none.
+/// The primary group of a user, and all others. A user whom this host does not know has none.
 fn groups_of(user: u32) -> (Gid, Vec<Gid>) {
     let [users, groups] =
         ["/etc/passwd", "/etc/group"].map(|file| fs::read_to_string(file).unwrap_or_default());
     let (group, others) = groups_in(user, &users, &groups);
-    let others = others.into_iter().chain([OWN_GROUP]);
-    let others = others.map(Gid::from_raw).collect();
+    let others = others.into_iter().map(Gid::from_raw).collect();
     (Gid::from_raw(group), others)
 }
 

@@ -7,7 +7,7 @@ use std::{
     io::{self, Write as _},
     mem,
     os::unix::fs::{
-        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, chown,
     },
     path::{Path, PathBuf},
     sync::{Mutex, Once},
@@ -17,10 +17,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
-use crate::{
-    disk::{self, OWN_GROUP},
-    parallel::lock,
-};
+use crate::{disk, parallel::lock};
 
 const PREFIX: &str = "stacklift-";
 
@@ -37,16 +34,13 @@ const RANDOM: usize = 6;
 pub fn compose_file(at: usize) -> String {
     match at {
         0 => "docker-compose.yml".to_owned(),
-        at => format!("{COMPOSE_FILES}{at}.yml"),
+        at => format!("docker-compose.{at}.yml"),
     }
 }
 
-/// How these names start.
-const COMPOSE_FILES: &str = "docker-compose.";
-
 /// The name of one of the env files that the text names.
 pub fn env_file(at: usize) -> String {
-    format!("{COMPOSE_FILES}{at}.env")
+    format!("docker-compose.{at}.env")
 }
 
 /// The name of the file with the variables of a stack.
@@ -72,21 +66,29 @@ pub fn remove_all() {
 pub struct Folder {
     dir: TempDir,
     /// Locked while this process lives.
-    lock: File,
-    is_shared: bool,
+    _lock: File,
 }
 
 impl Folder {
-    /// A shared one can be read by the programs of [`OWN_GROUP`], too.
-    pub(super) fn new(is_shared: bool) -> io::Result<Self> {
-        let folder = Self::create(PREFIX, is_shared)?;
-        let mut below = folder.path().to_owned();
-        for name in STACK.split('/') {
-            below.push(name);
-            fs::DirBuilder::new().mode(0o700).create(&below)?;
-            folder.share(&File::open(&below)?, 0o750)?;
-        }
+    pub(super) fn new() -> io::Result<Self> {
+        let folder = Self::create(PREFIX)?;
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(folder.stack())?;
         Ok(folder)
+    }
+
+    /// Lets the programs of a user read what was written. That user can also change it, like those programs, and no other user can
+    /// read it.
+    pub(super) fn give_to(&self, user: u32) -> io::Result<()> {
+        let stack = self.stack();
+        for file in fs::read_dir(&stack)? {
+            chown(file?.path(), Some(user), None)?;
+        }
+        for dir in stack.ancestors().take_while(|dir| *dir != self.path()) {
+            chown(dir, Some(user), None)?;
+        }
+        // Until now, the user could not enter the folder.
+        fs::set_permissions(self.path(), fs::Permissions::from_mode(0o711))
     }
 
     /// The directory of the text that is sent.
@@ -96,10 +98,10 @@ impl Folder {
 
     /// One for the copies of a rehearsal.
     pub fn of_rehearsal() -> io::Result<Self> {
-        Self::create(&[PREFIX, COPIES].concat(), false)
+        Self::create(&[PREFIX, COPIES].concat())
     }
 
-    fn create(prefix: &str, is_shared: bool) -> io::Result<Self> {
+    fn create(prefix: &str) -> io::Result<Self> {
         static ABANDONED: Once = Once::new();
         ABANDONED.call_once(|| remove_abandoned(&env::temp_dir()));
         disk::check_path(&env::temp_dir())?;
@@ -114,22 +116,7 @@ impl Folder {
         // Where a file system has no locks, nothing is removed either.
         lock.try_lock().ok();
         folders.push(dir.path().to_owned());
-        let folder = Self {
-            dir,
-            lock,
-            is_shared,
-        };
-        drop(folders);
-        folder.share(&folder.lock, 0o750)?;
-        Ok(folder)
-    }
-
-    fn share(&self, file: &File, mode: u32) -> io::Result<()> {
-        if !self.is_shared {
-            return Ok(());
-        }
-        fchown(file, None, Some(OWN_GROUP))?;
-        file.set_permissions(fs::Permissions::from_mode(mode))
+        Ok(Self { dir, _lock: lock })
     }
 
     pub fn path(&self) -> &Path {
@@ -144,11 +131,8 @@ impl Folder {
             .create_new(true)
             .mode(0o600)
             .open(&path);
-        file.and_then(|mut file| {
-            self.share(&file, 0o640)?;
-            file.write_all(text.as_bytes())
-        })
-        .with_context(|| format!("failed to write {}", path.display()))
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .with_context(|| format!("failed to write {}", path.display()))
     }
 }
 
@@ -184,7 +168,7 @@ fn remove_if_abandoned(path: &Path, is_rehearsed: bool) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     let is_private = found.is_dir()
         && found.uid() == rustix::process::geteuid().as_raw()
-        && [0o700, 0o750].contains(&(found.mode() & 0o777));
+        && [0o700, 0o711].contains(&(found.mode() & 0o777));
     let is_young = found.modified()?.elapsed().map_or(true, |age| age < YOUNG);
     if !is_private || is_young {
         return Ok(());
@@ -192,23 +176,12 @@ fn remove_if_abandoned(path: &Path, is_rehearsed: bool) -> io::Result<()> {
     // Held until the folder is gone.
     let lock = File::open(path)?;
     lock.try_lock()?;
-    if is_rehearsed {
-        return fs::remove_dir_all(path);
+    let mut entries = fs::read_dir(path)?;
+    let is_data = |entry: fs::DirEntry| STACK.split('/').next() == entry.file_name().to_str();
+    if is_rehearsed || entries.all(|entry| entry.is_ok_and(is_data)) {
+        fs::remove_dir_all(path)?;
     }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let is_known = name
-            .to_str()
-            .is_some_and(|name| name == ENV_FILE || name.starts_with(COMPOSE_FILES));
-        if !entry.file_type()?.is_file() || !is_known {
-            return Ok(());
-        }
-        files.push(entry.path());
-    }
-    files.iter().try_for_each(fs::remove_file)?;
-    fs::remove_dir(path)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -222,25 +195,27 @@ mod tests {
         let temporary = tempfile::tempdir().expect("a directory");
         let folder = |name: &str, file: &str, mode: u32, age: u64| {
             let path = temporary.path().join(name);
-            fs::create_dir(&path).expect("a folder");
-            fs::write(path.join(file), "TOKEN=x").expect("a file");
+            let file = path.join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(file, "TOKEN=x").expect("a file");
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
             let folder = File::open(&path).expect("a folder");
             let time = SystemTime::now() - Duration::from_secs(age);
             folder.set_modified(time).expect("a time");
             folder
         };
-        folder("stacklift-killed", ENV_FILE, 0o700, 120);
-        folder("stacklift-Kille2", "docker-compose.yml", 0o700, 120);
+        let own = "data/compose/stack/stack.env";
+        folder("stacklift-killed", own, 0o700, 120);
+        folder("stacklift-Kille2", own, 0o711, 120);
         folder("stacklift-copies-killed", "photo.jpg", 0o700, 120);
-        let rehearsing = folder("stacklift-copies-livess", ENV_FILE, 0o700, 120);
+        let rehearsing = folder("stacklift-copies-livess", own, 0o700, 120);
         rehearsing.try_lock().expect("a lock");
-        let lives = folder("stacklift-livess", ENV_FILE, 0o700, 120);
+        let lives = folder("stacklift-livess", own, 0o700, 120);
         lives.try_lock().expect("a lock");
-        folder("stacklift-younge", ENV_FILE, 0o700, 0);
-        folder("stacklift-public", ENV_FILE, 0o755, 120);
+        folder("stacklift-younge", own, 0o700, 0);
+        folder("stacklift-public", own, 0o755, 120);
         folder("stacklift-others", "photo.jpg", 0o700, 120);
-        folder("stacklift-test.abc123", ENV_FILE, 0o700, 120);
+        folder("stacklift-test.abc123", own, 0o700, 120);
         folder("another-abc123", ENV_FILE, 0o700, 120);
         let target = temporary.path().join("another-abc123");
         std::os::unix::fs::symlink(target, temporary.path().join("stacklift-linked"))
@@ -274,11 +249,25 @@ mod tests {
 
     #[test]
     fn a_folder_is_locked_while_it_exists() {
-        let folder = Folder::new(false).expect("a folder");
+        let folder = Folder::new().expect("a folder");
         let other = File::open(folder.path()).expect("it");
         assert!(matches!(
             other.try_lock(),
             Err(fs::TryLockError::WouldBlock)
         ));
+    }
+
+    #[test]
+    fn as_root_b44_a_folder_is_given_to_one_user() {
+        let folder = Folder::new().expect("a folder");
+        folder.write(ENV_FILE, "TOKEN=x").expect("a file");
+        folder.give_to(54_321).expect("root");
+        let found = |path: &Path| {
+            let found = fs::metadata(path).expect("it");
+            (found.uid(), found.mode() & 0o777)
+        };
+        assert_eq!(found(folder.path()), (0, 0o711));
+        assert_eq!(found(&folder.path().join("data")), (54_321, 0o700));
+        assert_eq!(found(&folder.stack().join(ENV_FILE)), (54_321, 0o600));
     }
 }
