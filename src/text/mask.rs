@@ -12,6 +12,7 @@ pub const HIDDEN: &str = "***";
 const SHORTEST: usize = 8;
 /// The shortest line of a multi-line value that is hidden on its own, in characters.
 const SHORTEST_LINE: usize = 4;
+const QUOTES: [char; 2] = ['"', '\''];
 
 /// The values to hide. Its `Debug` output shows none of them.
 #[derive(Clone, Default)]
@@ -28,12 +29,18 @@ pub struct Hit {
 
 impl Mask {
     /// Hides each of `values` that has at least eight characters, with or without its quotes. Hides each line of a
-    /// multi-line value as well, if the line has at least four characters.
+    /// multi-line value as well, if the line has at least four characters, and the parts of a quoted value that contains its
+    /// quote: what follows that quote is a name to Compose.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut hidden: Vec<&str> = Vec::new();
         for value in values {
             let bare = value.trim();
-            for text in [value, bare, bare.trim_matches(['"', '\''])] {
+            let quote = bare.chars().next().filter(|first| QUOTES.contains(first));
+            let parts = quote.map(|quote| bare.split(quote)).into_iter().flatten();
+            for text in [value, bare, bare.trim_matches(QUOTES)]
+                .into_iter()
+                .chain(parts)
+            {
                 if text.chars().count() < SHORTEST {
                     continue;
                 }
@@ -231,6 +238,8 @@ mod tests {
         ] {
             assert_eq!(mask.hide(text), hidden, "{text}");
         }
+        let quoted = Mask::new(["\"first\"second part\""]);
+        assert_eq!(quoted.hide(r#"name "second part\""#), r#"name "***\""#);
         // The whole value is too short.
         assert_eq!(Mask::new(["abcd\nef"]).hide("abcd"), "abcd");
     }
