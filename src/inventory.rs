@@ -185,6 +185,8 @@ impl<'a> Inventory<'a> {
     /// The command to run next for a stack.
     fn next(&self, found: &Found, entry: &ListEntry) -> Option<String> {
         let (name, command) = (entry.stack.name.as_str(), self.typed);
+        // No command takes another name, which could be an option of one (B45).
+        StackName::new(OsStr::new(name)).ok()?;
         let way = &entry.adopt;
         match &entry.stack.interrupted_run {
             Some(InterruptedRun::InProgress) => return None,
@@ -216,7 +218,6 @@ impl<'a> Inventory<'a> {
                 _ => [export(), vec!["--from", "containers"]].concat(),
             },
             Readiness::Unknown => vec!["doctor"],
-            _ if StackName::new(OsStr::new(name)).is_err() => return None,
             _ => match dir {
                 Some(dir) => vec!["plan", name, "--dir", dir],
                 None => vec!["plan", name],

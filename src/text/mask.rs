@@ -122,14 +122,29 @@ impl std::fmt::Debug for Mask {
 /// A text to hide.
 #[derive(Clone)]
 struct Secret {
-    /// The text itself, and with its `$` doubled as in a Compose file, each also in JSON, as serde and as Go write it.
+    /// The text itself, with its `$` doubled as in a Compose file, with its quotes doubled as in YAML, and as a part of a URL, each
+    /// also in JSON, as serde and as Go write it.
     forms: BTreeSet<String>,
     is_plain: bool,
 }
 
 impl Secret {
     fn new(text: &str) -> Self {
-        let mut forms = BTreeSet::from([text.to_owned(), text.replace('$', "$$")]);
+        let in_url = |byte: u8| {
+            if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        };
+        let in_url: String = text.bytes().map(in_url).collect();
+        let mut forms = BTreeSet::from([
+            text.to_owned(),
+            text.replace('$', "$$"),
+            text.replace('\'', "''"),
+            in_url.replace("%20", "+"),
+            in_url,
+        ]);
         for form in forms.clone() {
             let quoted = json!(form).to_string();
             let json = &quoted[1..quoted.len() - 1];
@@ -254,6 +269,10 @@ mod tests {
             r#"p\"a's$w \u003cö\u003e\u0026/\\x"#,
             r#"p"a's$$w <ö>&/\x"#,
             r#"p\"a's$$w <ö>&/\\x"#,
+            // YAML and URLs.
+            r#"p"a''s$w <ö>&/\x"#,
+            "p%22a%27s%24w+%3C%C3%B6%3E%26%2F%5Cx",
+            "p%22a%27s%24w%20%3C%C3%B6%3E%26%2F%5Cx",
         ] {
             assert_eq!(mask.hide(&format!("<{text}>")), "<***>", "{text}");
         }

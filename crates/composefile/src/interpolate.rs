@@ -54,16 +54,11 @@ pub fn interpolate<'t>(
         return Ok(Cow::Borrowed(text));
     }
     let mut out = String::with_capacity(text.len());
-    substitute(text, lookup, 0, &mut out)?;
+    substitute(text, lookup, &mut out)?;
     Ok(Cow::Owned(out))
 }
 
-fn substitute(
-    text: &str,
-    lookup: Lookup<'_>,
-    depth: usize,
-    out: &mut String,
-) -> Result<(), InterpolateError> {
+fn substitute(text: &str, lookup: Lookup<'_>, out: &mut String) -> Result<(), InterpolateError> {
     let mut at = 0;
     while let Some(found) = text[at..].find('$') {
         let start = at + found;
@@ -74,13 +69,10 @@ fn substitute(
             out.push('$');
             continue;
         };
-        if depth >= MAX_DEPTH {
-            return Err(InterpolateError::Invalid);
-        }
         let value = lookup(variable.name);
         let word = &text[variable.word.clone()];
         match variable.takes_word(value.as_deref()) {
-            Some(true) => substitute(word, lookup, depth + 1, out)?,
+            Some(true) => substitute(word, lookup, out)?,
             Some(false) => {
                 let value = value.unwrap_or_default();
                 if out.len() + value.len() > MAX_EXPANDED {
@@ -187,7 +179,7 @@ fn name_at(text: &str) -> &str {
     &text[..length]
 }
 
-/// The text up to the closing brace of the form, on one line. Braces inside it are counted.
+/// The text up to the closing brace of the form, on one line. Braces inside it are counted. `None` if they are nested too deep.
 ///
 /// If the braces do not balance, the form ends at the last brace of the line, as in Compose.
 fn word_at(text: &str) -> Option<&str> {
@@ -196,6 +188,7 @@ fn word_at(text: &str) -> Option<&str> {
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'\n' => break,
+            b'{' if open == MAX_DEPTH => return None,
             b'{' => open += 1,
             b'}' => {
                 open -= 1;
@@ -214,7 +207,7 @@ fn word_at(text: &str) -> Option<&str> {
 mod tests {
     use std::borrow::Cow;
 
-    use super::{InterpolateError, interpolate};
+    use super::{InterpolateError, interpolate, occurrences};
 
     fn read(text: &str) -> Result<String, InterpolateError> {
         interpolate(text, &|name| match name {
@@ -271,5 +264,6 @@ mod tests {
     fn nesting_is_limited() {
         let text = "${X:-".repeat(10_000) + &"}".repeat(10_000);
         assert!(matches!(read(&text), Err(InterpolateError::Invalid)));
+        assert_eq!(occurrences(&text), []);
     }
 }
