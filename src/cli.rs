@@ -40,6 +40,9 @@ use migrate::Called;
 /// Runs the program with the process's arguments and environment.
 pub fn main() -> ExitCode {
     process::forbid_core_dumps();
+    if let Some(code) = process::become_user() {
+        return code;
+    }
     let arguments = match arguments::parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -227,23 +227,16 @@ pub fn user_of(dir: &Path) -> io::Result<Option<u32>> {
     })
 }
 
-/// Runs a task that can start programs with `Command::uid` for a user. They have the groups of that user.
-pub fn with_groups_of<T: Send>(user: u32, task: impl FnOnce() -> T + Send) -> io::Result<T> {
-    let task = || {
-        let (group, groups) = groups_of(user);
-        set_thread_groups(&groups)?;
-        set_thread_res_gid(group, group, group)?;
-        // The kernel resets it when a group changes.
-        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-        // `Command` drops the groups of root's programs, if it can.
-        let mut rights = capabilities(None)?;
-        rights.effective.remove(CapabilitySet::SETGID);
-        rights.permitted.remove(CapabilitySet::SETGID);
-        set_capabilities(None, rights)?;
-        Ok(task())
-    };
-    thread::scope(|scope| scope.spawn(task).join())
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+/// Gives this process, which has one thread, the groups of a user, so that `Command::uid` gives a program all IDs of that user.
+pub fn take_groups_of(user: u32) -> io::Result<()> {
+    let (group, groups) = groups_of(user);
+    set_thread_groups(&groups)?;
+    set_thread_res_gid(group, group, group)?;
+    // `Command` drops the groups of root's programs, if it can.
+    let mut rights = capabilities(None)?;
+    rights.effective.remove(CapabilitySet::SETGID);
+    rights.permitted.remove(CapabilitySet::SETGID);
+    Ok(set_capabilities(None, rights)?)
 }
 
 /// What is at a path, following links.

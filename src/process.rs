@@ -2,15 +2,15 @@
 
 use std::{
     env,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
-    io::{self, ErrorKind, Read},
+    io::{self, ErrorKind, Read, Write as _},
     os::{
         fd::AsRawFd as _,
         unix::{ffi::OsStrExt as _, fs::MetadataExt as _, process::CommandExt as _},
     },
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitCode, ExitStatus, Stdio},
     sync::{
         Mutex,
         mpsc::{self, Receiver},
@@ -20,14 +20,20 @@ use std::{
 };
 
 use rustix::process::{
-    DumpableBehavior, Pid, Resource, Rlimit, Signal, getrlimit, kill_process_group,
-    set_dumpable_behavior, setrlimit,
+    DumpableBehavior, Pid, Resource, Rlimit, Signal, getpgrp, getrlimit, kill_process_group,
+    set_dumpable_behavior, setrlimit, setsid,
 };
 
 use crate::{backoff::Backoff, disk, parallel::lock};
 
 /// What the names of this program's settings start with. One of them is the API key (B13).
 const OWN_PREFIXES: [&[u8]; 2] = [b"STACKMGR_", b"STACKLIFT_"];
+
+/// The first argument of this program where it becomes that of a user.
+const AS_USER: &str = "--as-user";
+
+/// Its exit code if it cannot.
+const NOT_RUN: u8 = 126;
 
 /// How long a killed program is waited for.
 const AFTER_KILL: Duration = Duration::from_secs(2);
@@ -167,25 +173,62 @@ pub fn run(
 /// The same as a user, with all of its IDs and without the environment of this process (B44): it has what `prepare` sets, and the
 /// home of the user. Without `PATH`, it finds no other program. The user need not be able to reach the program, but must be
 /// allowed to run it.
+///
+/// It runs in a session of its own: with the terminal of this process, the user could type there as root. Only a process that
+/// lets another program replace it can begin a session first, so this program starts itself for that, see [`become_user`].
 pub fn run_as(
     user: u32,
     program: &Path,
     arguments: &[&str],
     limits: Limits,
-    prepare: impl FnOnce(&mut Command) + Send,
+    prepare: impl FnOnce(&mut Command),
 ) -> Result<Output, RunError> {
-    let opened = fs::File::open(program)?;
+    let own = Path::new("/proc/self/exe");
+    let output = run(own, &[AS_USER, &user.to_string()], limits, |process| {
+        process.env_clear();
+        process.envs(disk::home_of(user).map(|home| ("HOME", home)));
+        prepare(process);
+        let dir = process.get_current_dir().unwrap_or(Path::new("/"));
+        let dir = dir.to_owned();
+        process.arg(dir).arg(program).args(arguments);
+        // The leader of a group cannot begin a session.
+        let group = getpgrp().as_raw_nonzero().get();
+        process
+            .current_dir("/")
+            .process_group(group)
+            .env_remove("PATH");
+    })?;
+    if output.status.code() == Some(NOT_RUN.into()) {
+        let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(RunError::Failed(io::Error::other(why)));
+    }
+    Ok(output)
+}
+
+/// Lets the program of [`run_as`] replace this process, if its arguments are those of [`run_as`]. Returns only if it cannot.
+pub fn become_user() -> Option<ExitCode> {
+    let mut arguments = env::args_os().skip(1);
+    arguments.next().filter(|first| first == AS_USER)?;
+    let error = replaced(arguments).unwrap_or_else(|error| error);
+    writeln!(io::stderr(), "{error}").ok();
+    Some(NOT_RUN.into())
+}
+
+/// Why the program did not replace this process.
+fn replaced(mut arguments: impl Iterator<Item = OsString>) -> io::Result<io::Error> {
+    let mut next = || arguments.next().ok_or(ErrorKind::InvalidInput);
+    let (user, dir, program) = (next()?, next()?, PathBuf::from(next()?));
+    let user = user.to_str().and_then(|user| user.parse().ok());
+    let user = user.ok_or(ErrorKind::InvalidInput)?;
+    setsid()?;
+    let opened = fs::File::open(&program)?;
     let path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
     // The interpreter of a script would open this path again.
-    let path = if is_native(&path)? { &path } else { program };
-    disk::with_groups_of(user, || {
-        run(path, arguments, limits, |process| {
-            process.env_clear();
-            process.envs(disk::home_of(user).map(|home| ("HOME", home)));
-            prepare(process);
-            process.arg0(program).uid(user).env_remove("PATH");
-        })
-    })?
+    let path = if is_native(&path)? { &path } else { &program };
+    disk::take_groups_of(user)?;
+    let mut process = Command::new(path);
+    process.args(arguments).arg0(&program);
+    Ok(process.current_dir(dir).uid(user).exec())
 }
 
 /// Starts a program with [`MEMORY`], unless this process has less. It inherits the limit: to limit a program of another user that
