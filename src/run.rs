@@ -7,7 +7,7 @@ use std::{
     cell::OnceCell,
     path::Path,
     sync::Mutex,
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::Result;
@@ -143,8 +143,8 @@ pub struct Run<'a> {
     mark: Mark,
     /// The time just before the first change.
     since: Option<SystemTime>,
-    /// The starts and ends of containers since then that were read.
-    events: Mutex<Vec<ContainerEvent>>,
+    /// When this run stopped containers.
+    stops: Mutex<Vec<ContainerEvent>>,
     /// Whether there may be containers that hold volumes: this run created them, or an earlier one did not finish.
     holds_volumes: bool,
     /// The values that Portainer's words must not show.
@@ -254,7 +254,7 @@ pub fn under_lock<'a, T>(
         snapshot: None,
         mark,
         since: None,
-        events: Mutex::default(),
+        stops: Mutex::default(),
         holds_volumes: false,
         secrets: Vec::new(),
     };
@@ -459,22 +459,24 @@ impl<'a> Run<'a> {
 
     /// The starts and ends of a stack's containers since the first change, in their order, as far as they are known.
     pub fn events(&self, stack: &str) -> Vec<ContainerEvent> {
-        self.read_events(stack)();
-        let mut events = parallel::lock(&self.events).clone();
+        let of = |since| of_projects(stack, |project| self.engine.events(project, since)).ok();
+        let mut events = self.since.and_then(of).unwrap_or_default();
+        events.extend(parallel::lock(&self.stops).iter().cloned());
         events.sort_by_key(|event| event.at);
         events
     }
 
-    /// Reads them now: the engine forgets them soon.
-    pub fn read_events<'s>(&'s self, stack: &'s str) -> impl Fn() + Sync + 's {
-        let (engine, since, events) = (self.engine, self.since, &self.events);
-        move || {
-            let of = |since| of_projects(stack, |project| engine.events(project, since)).ok();
-            let read = since.and_then(of).unwrap_or_default();
-            let mut events = parallel::lock(events);
-            let new = read.into_iter().filter(|event| !events.contains(event));
-            let new: Vec<_> = new.collect();
-            events.extend(new);
+    /// Notes when this run stops a container: the engine remembers only its last events.
+    pub fn note_stops(&self) -> impl Fn(&Container) + Sync + '_ {
+        let stops = &self.stops;
+        move |container| {
+            let at = SystemTime::now().duration_since(UNIX_EPOCH);
+            parallel::lock(stops).push(ContainerEvent {
+                id: container.id().to_owned(),
+                started: false,
+                exited: false,
+                at: at.unwrap_or_default(),
+            });
         }
     }
 

@@ -64,20 +64,21 @@ impl<'a> Compared<'a> {
         service.unwrap_or_default()
     }
 
-    /// How long an original container was down, from the signal to stop of the old one, or its exit, to the start of the one that
-    /// runs now. `None` if that is unknown, or if it did not run before.
+    /// How long an original container was down, from the signal to stop of the old one, or its exit if its restart policy started
+    /// it again, to the start of the one that runs now. `None` if that is unknown, or if it did not run before.
     pub fn away(self, events: &[ContainerEvent]) -> Option<Duration> {
         if self.told_change() == Change::Kept {
             return Some(Duration::ZERO);
         }
-        let time = |id: &str, started: bool, from: Duration| {
-            let mut of_container = events.iter().filter(|event| event.id == id);
-            let found = of_container.find(|event| event.started == started && event.at >= from);
-            found.map(|event| event.at)
-        };
-        let before = self.before.filter(|_| self.is_moved())?;
-        let ended = time(before.id(), false, Duration::ZERO)?;
-        time(self.now?.id(), true, ended)?.checked_sub(ended)
+        let (before, now) = (self.before.filter(|_| self.is_moved())?, self.now?);
+        let of = |id: &'a str| events.iter().filter(move |event| event.id == id);
+        let end = of(before.id()).find(|event| !event.started)?;
+        // The engine forgets the signal while a container takes long to shut down.
+        if end.exited && self.told_change() != Change::RestartedByPolicy {
+            return None;
+        }
+        let start = of(now.id()).find(|event| event.started && event.at >= end.at)?;
+        start.at.checked_sub(end.at)
     }
 
     /// Whether it ran, and was restarted or recreated.
@@ -588,6 +589,7 @@ mod tests {
         ContainerEvent {
             id: id.to_owned(),
             started,
+            exited: false,
             at: Duration::from_millis(millis),
         }
     }
@@ -605,6 +607,9 @@ mod tests {
         assert_eq!(one.away(&events), Some(Duration::from_millis(500)));
         // The engine remembers only its last events.
         assert_eq!(one.away(&events[1..]), None);
+        let mut without_signal = events.clone();
+        without_signal[0].exited = true;
+        assert_eq!(one.away(&without_signal), None);
         let (other, restarted) = started_again("1");
         let pair = compared(&other, &restarted)[0];
         let known = [event("1", false, 5), event("1", true, 7)];

@@ -122,15 +122,13 @@ impl Restoration<'_, '_, '_> {
             self.run.detail("stop", *name);
         }
         self.run.wait(format!("stopping {}", names.join(", ")));
-        let read_events = self.run.read_events(&self.snapshot().stack);
-        let engine = self.run.engine;
+        let (engine, note_stop) = (self.run.engine, self.run.note_stops());
         let stop = |now: &&Container| {
-            let stopped = engine.stop_container(now.id(), now.stop_grace());
-            read_events();
-            stopped
+            note_stop(now);
+            engine.stop_container(now.id(), now.stop_grace())
         };
         let all_stopped = in_parallel(&stopped, stop);
-        drop(read_events);
+        drop(note_stop);
         for stopped in all_stopped {
             if let Err(error) = stopped {
                 self.run

@@ -14,6 +14,8 @@ pub struct ContainerEvent {
     pub id: String,
     /// Whether it started; otherwise it ends.
     pub started: bool,
+    /// Whether it exited, by itself or after a signal that was an event of its own.
+    pub exited: bool,
     /// When, by the clock of the engine, since the Unix epoch.
     pub at: Duration,
 }
@@ -50,12 +52,15 @@ fn parse(body: &[u8]) -> serde_json::Result<Vec<ContainerEvent>> {
 
 /// The start or the end that an object of the response reports.
 fn event(object: &Value) -> Option<ContainerEvent> {
+    let (started, exited) = match object["Action"].as_str()? {
+        "start" => (true, false),
+        "kill" => (false, false),
+        "die" => (false, true),
+        _ => return None,
+    };
     Some(ContainerEvent {
-        started: match object["Action"].as_str()? {
-            "start" => true,
-            "kill" | "die" => false,
-            _ => return None,
-        },
+        started,
+        exited,
         id: object["Actor"]["ID"].as_str()?.to_owned(),
         at: Duration::from_nanos(object["timeNano"].as_u64()?),
     })

@@ -429,7 +429,6 @@ impl<'f> Blocking<'_, 'f> {
                 continue;
             }
             let name = container.name();
-            let is_new_job = container.has_never_run() && awaited.contains(service);
             if container.is_paused() {
                 paused.push(name.to_owned());
             } else if container.is_being_removed() {
@@ -452,7 +451,7 @@ impl<'f> Blocking<'_, 'f> {
                 jobs.insert(service);
                 // Only somebody who stops it ends one that is restarted whenever it ends.
                 has_failed |= code != 0 || container.is_kept_running();
-            } else if is_new_job && !self.facts.keep.jobs && !self.plan.is_stopped {
+            } else if container.has_never_run() && !self.facts.keep.jobs && !self.plan.is_stopped {
                 ended.push(format!("{name} has not run since it was created"));
                 jobs.insert(service);
                 has_failed = true;

@@ -103,6 +103,7 @@ impl World {
             return;
         };
         if container.is_running() {
+            self.happened("kill", &container);
             self.happened("die", &container);
         }
         self.happened("destroy", &container);
@@ -128,6 +129,7 @@ impl World {
         if container.is_running() {
             container.exit(code, now);
             let ended = container.clone();
+            self.happened("kill", &ended);
             self.happened("die", &ended);
         }
         Ok(())
