@@ -171,7 +171,7 @@ impl<'f> Blocking<'_, 'f> {
                     && is_portainers(dir)
                     && (self.facts.lookup)(dir) == PathKind::Missing)
                 && !self.facts.replaces_lost_files(container)
-                && !self.has_moved(container)
+                && !self.has_moved(container, dir)
                 && !self.plan.keeps_of_lost_portainer(self.facts, container)
             {
                 let names = dirs.entry(dir).or_default();
@@ -225,16 +225,21 @@ impl<'f> Blocking<'_, 'f> {
         }
     }
 
-    /// Whether this directory replaced the one in which a container was started: the container is as the last adoption left it,
-    /// and Portainer has what this directory says, or got it from here.
-    fn has_moved(&self, container: &Container) -> bool {
-        self.facts.record.is_some_and(|record| {
-            let sent_from = record.last_sent.dir.as_deref();
-            let is_from_here = record.in_portainer == InPortainer::UpToDate
-                || sent_from.is_some_and(|dir| self.is_here(dir));
-            is_from_here
-                && differs_from_adoption(container, &record, self.facts.tool) == Some(false)
-        })
+    /// Whether this directory replaced the one in which a container was started: that one is gone, and the container is as the files
+    /// here say. Or it is as the last adoption left it, and Portainer has what this directory says, or got it from here.
+    fn has_moved(&self, container: &Container, dir: &str) -> bool {
+        let Facts { projects, tool, .. } = *self.facts;
+        let service = self.facts.label(container, "service").unwrap_or_default();
+        let is_gone = (self.facts.lookup)(dir) == PathKind::Missing && !is_portainers(dir);
+        let is_as_here = is_gone && projects.is_as_on_disk(container, service, tool);
+        is_as_here
+            || self.facts.record.is_some_and(|record| {
+                let sent_from = record.last_sent.dir.as_deref();
+                let is_from_here = record.in_portainer == InPortainer::UpToDate
+                    || sent_from.is_some_and(|dir| self.is_here(dir));
+                is_from_here
+                    && differs_from_adoption(container, &record, self.facts.tool) == Some(false)
+            })
     }
 
     /// Containers that were started from different Compose files than those that were found. A single file that no longer
