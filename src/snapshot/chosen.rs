@@ -118,6 +118,11 @@ impl Store {
             );
             return Failure::new(what).details(details).hint(hint);
         }
+        if !self.last_sent().is_empty() {
+            return Failure::new(what).hint(
+                "if nothing of it ran before the adoption, none was taken: to undo that, delete the stack in Portainer; otherwise, check DOCKER_HOST and STACKLIFT_STATE_DIR",
+            );
+        }
         let others = Vec::from_iter(projects(state));
         let others = first_of(&others, 0).map_or_else(
             || "no stack has a snapshot".to_owned(),
