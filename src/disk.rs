@@ -4,6 +4,7 @@
 //! rights of that user: the kernel then checks the file and every directory on the path, at the time of the opening.
 
 use std::{
+    cell::Cell,
     fs::{self, File, Metadata},
     io::{self, Read as _},
     os::{
@@ -174,32 +175,42 @@ fn read_with(dir: &Path, path: &Path, links: Links) -> io::Result<Contents> {
         return Err(Refused::Link.into());
     }
     in_time(&whole, move |_| {
+        let is_root = geteuid().is_root();
         let (folder, seen) = opened(&dir)?;
-        let mut user = giver(&seen);
-        let found = walk::walk_below(&folder, &path, &mut |_, stat| {
-            let kind = FileType::from_raw_mode(stat.st_mode);
-            if kind == FileType::Symlink && links == Links::Refused {
-                return Err(Refused::Link.into());
-            }
-            if [FileType::Symlink, FileType::Directory].contains(&kind) {
-                user = user.or_else(|| other_user(stat));
-            }
-            Ok(())
-        });
-        let found = match found {
-            Err(error) if user.is_none() || Refused::of(&error).is_some() => return Err(error),
-            found => found.ok(),
+        let giver = Cell::new(giver(&seen));
+        let walk = || {
+            walk::walk_below(&folder, &path, &mut |_, stat| {
+                let kind = FileType::from_raw_mode(stat.st_mode);
+                if kind == FileType::Symlink && links == Links::Refused {
+                    return Err(Refused::Link.into());
+                }
+                if [FileType::Symlink, FileType::Directory].contains(&kind) {
+                    giver.set(giver.get().or_else(|| other_user(stat)));
+                }
+                Ok(())
+            })
         };
-        if let Some(user) = user {
-            take_rights_of(user)?;
-        }
-        let opened = match found.filter(|_| user.is_none() && geteuid().is_root()) {
+        let found = walk();
+        let user = giver.get();
+        let found = match (found, user) {
+            (Err(error), _) if user.is_none() || Refused::of(&error).is_some() => {
+                return Err(error);
+            }
+            (_, Some(user)) => {
+                take_rights_of(user)?;
+                // The kernel would follow links such as /proc/self/cwd to where only this process gets.
+                walk()
+            }
+            (found, None) => found,
+        };
+        let opened = if is_root {
             // What is on the way may be another file now.
-            Some(found) => {
+            found.and_then(|found| {
                 let path = format!("/proc/self/fd/{}", found.as_raw_fd());
                 open_at(CWD, Path::new(&path))
-            }
-            None => open_at(&folder, &path),
+            })
+        } else {
+            open_at(&folder, &path)
         };
         read_opened(opened.map_err(|error| match user {
             Some(user) if error.kind() == io::ErrorKind::PermissionDenied => {
