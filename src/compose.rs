@@ -96,6 +96,11 @@ pub trait Program: Send + Sync {
             Answer::Rejected(rejection) => Err(rejection.into()),
         }
     }
+
+    /// The same program of a host, without what it answered. `trace` receives its runs.
+    fn again(&self, _trace: Trace) -> Option<Box<dyn Program>> {
+        None
+    }
 }
 
 /// What a Compose program answers about an [`Input`].
@@ -283,6 +288,16 @@ impl Installation {
             found: OnceLock::new(),
             is_rehearsed: false,
         }
+    }
+
+    /// The same, without what its program answered: files that a text names may have changed.
+    pub fn again(&self, trace: Trace) -> Self {
+        let again = Self::new(&self.tool, trace.clone());
+        let found = self.found.get().and_then(|found| found.as_ref().ok());
+        if let Some(program) = found.and_then(|program| program.again(trace)) {
+            again.found.set(Ok(program)).ok();
+        }
+        again
     }
 
     /// A rehearsal with this program.
@@ -515,6 +530,17 @@ impl Program for Compose {
 
     fn version(&self) -> &Version {
         &self.version
+    }
+
+    fn again(&self, trace: Trace) -> Option<Box<dyn Program>> {
+        Some(Box::new(Self {
+            program: self.program.clone(),
+            first: self.first.clone(),
+            name: self.name.clone(),
+            version: self.version.clone(),
+            trace,
+            answers: Mutex::default(),
+        }))
     }
 
     fn ask(

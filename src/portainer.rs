@@ -114,6 +114,12 @@ impl Portainer {
         }))
     }
 
+    /// Another client with the same settings: it hides values of its own, and `trace` receives its requests.
+    pub fn again(&self, trace: Trace) -> Result<Self> {
+        let options = self.0.client.options.clone();
+        Self::new(ClientOptions { trace, ..options })
+    }
+
     /// The fingerprint of the certificate that the server presents. Sends nothing but the beginning of a TLS handshake.
     pub fn certificate(base_url: &BaseUrl, timeout: Duration) -> Result<Fingerprint> {
         let action = "read Portainer's certificate";

@@ -21,6 +21,7 @@ use crate::{
     rewrite::env::{secret_values, secrets},
     snapshot::{Place, StackLock, Store, check_state_dir},
     text::{Mask, excerpt},
+    trace::Trace,
 };
 
 mod consent;
@@ -93,6 +94,8 @@ pub enum Event<'a> {
     Warning(String),
     /// A step that may take a while; it ends with the next event that is shown.
     Waiting(String),
+    /// Everything runs. From now on, the run only watches whether that stays so.
+    Watching,
     /// The stack's containers after a success.
     Containers(&'a [Container]),
     /// A new state of the stack. Shown only if the run is interrupted.
@@ -165,6 +168,11 @@ enum Mark {
 impl Peers {
     pub fn new(portainer: Portainer, engine: Engine) -> Self {
         Self { portainer, engine }
+    }
+
+    /// A client of the same Portainer, which a run alone uses, and this engine.
+    pub fn again(&self, trace: Trace, engine: Engine) -> Result<Self> {
+        Ok(Self::new(self.portainer.again(trace)?, engine))
     }
 
     /// The parts that cannot change anything.
@@ -443,6 +451,11 @@ impl<'a> Run<'a> {
     /// Reports a step that may take a while.
     pub fn wait(&mut self, step: impl Into<String>) {
         (self.listener)(Event::Waiting(step.into()));
+    }
+
+    /// Reports that everything runs, and only has to stay so.
+    pub fn watches(&mut self) {
+        (self.listener)(Event::Watching);
     }
 
     /// The containers of a stack: those of its project, and of the one with the name that Portainer gives it (B10).

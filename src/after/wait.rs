@@ -123,6 +123,9 @@ pub fn wait_until_steady(
         if is_done || gives_up || Instant::now() >= deadline {
             return Ok(now);
         }
+        if unfinished.is_empty() {
+            run.watches();
+        }
         if unfinished != waiting && !unfinished.is_empty() {
             waiting = unfinished;
             run.wait(format!("waiting for {}", listed(&waiting)));

@@ -14,7 +14,7 @@ use crate::{
     inventory::Ways,
     plan::Plan,
     report::AdoptReport,
-    run::Stopped,
+    run::{Event, Listener, Stopped},
 };
 
 mod all;
@@ -56,7 +56,8 @@ pub(super) fn run(arguments: &AdoptArguments, cli: Cli) -> Result<(), Ended> {
         let wanted = (arguments.output, arguments.exit_code);
         return plan::report(&opened, ways, wanted, console);
     }
-    let (report, ended) = adopt(arguments, &opened, None, &interrupt, console)?;
+    let listener = &mut |event: Event| interrupt.show(&event);
+    let (report, ended) = adopt(arguments, &opened, None, listener, console)?;
     text::show_next(&report, console);
     if arguments.output == Output::Json {
         console.done();
@@ -70,7 +71,7 @@ fn adopt(
     arguments: &AdoptArguments,
     opened: &Opened,
     confirmed: Option<&Plan>,
-    interrupt: &Interrupt,
+    listener: &mut Listener,
     console: &Console,
 ) -> Result<(AdoptReport, Result<(), Stopped>), Stopped> {
     let setup = opened.setup()?;
@@ -86,7 +87,7 @@ fn adopt(
         timeout: opened.at.settings.timeout,
         on_failure: arguments.on_failure,
     };
-    let (report, ended) = adopt::run(&adopt, &mut |event| interrupt.show(&event));
+    let (report, ended) = adopt::run(&adopt, listener);
     console.done();
     show(&report, console);
     let patch = report.plan.as_ref().and_then(|plan| plan.patch.as_ref());

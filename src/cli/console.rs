@@ -8,7 +8,7 @@ use std::{
     io::{self, ErrorKind, IsTerminal, Write, stderr, stdin, stdout},
     mem,
     sync::{
-        Mutex,
+        Condvar, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -56,6 +56,23 @@ pub(super) struct Console {
     is_incomplete: AtomicBool,
     secrets: Mutex<Vec<Mask>>,
     spinner: Mutex<Option<Spinner>>,
+    /// What is printed later, because another console is shown; `None` if it is printed at once.
+    held: Mutex<Option<Held>>,
+    /// Notified when that is printed.
+    released: Condvar,
+}
+
+#[derive(Default)]
+struct Held {
+    lines: Vec<(Stream, String)>,
+    /// What the spinner would say now.
+    waiting: Option<String>,
+}
+
+#[derive(Clone, Copy)]
+enum Stream {
+    Stdout,
+    Stderr,
 }
 
 impl Console {
@@ -65,6 +82,39 @@ impl Console {
             verbose: common.verbose,
             ..Self::default()
         }
+    }
+
+    /// The same for a stack whose turn comes later: it prints nothing until it is released.
+    pub(super) fn held(&self) -> Self {
+        Self {
+            quiet: self.quiet,
+            verbose: self.verbose,
+            to_stderr: AtomicBool::new(self.to_stderr.load(Ordering::Relaxed)),
+            secrets: Mutex::new(lock(&self.secrets).clone()),
+            held: Mutex::new(Some(Held::default())),
+            ..Self::default()
+        }
+    }
+
+    /// Prints what was held, and everything else at once.
+    pub(super) fn release(&self) {
+        let mut held = lock(&self.held);
+        let Held { lines, waiting } = held.take().unwrap_or_default();
+        for (stream, text) in lines {
+            // A run does not fail because its steps cannot be shown.
+            let _ = stream.print(&text);
+        }
+        if let Some(what) = waiting {
+            self.spin(&what);
+        }
+        self.released.notify_all();
+    }
+
+    /// Waits until it is released.
+    fn await_release(&self) {
+        let held = lock(&self.held);
+        let released = self.released.wait_while(held, |held| held.is_some());
+        drop(released.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Prints steps and tables to standard error from now on.
@@ -184,6 +234,7 @@ impl Console {
     /// Asks a question. What was typed before is no answer (B41). Returns whether a whole line was read, and the line without
     /// blanks around it.
     fn prompt(&self, question: &str, answers: &str) -> (bool, String) {
+        self.await_release();
         self.done();
         // Fails if it is no terminal.
         let _ = tcflush(stdin(), QueueSelector::IFlush);
@@ -344,6 +395,13 @@ impl Console {
 
     /// Shows a spinner with the time that has passed, on a terminal only. It replaces the one before.
     pub(super) fn waiting(&self, what: &str) {
+        match &mut *lock(&self.held) {
+            Some(held) => held.waiting = Some(what.to_owned()),
+            None => self.spin(what),
+        }
+    }
+
+    fn spin(&self, what: &str) {
         let next = (!self.quiet).then(|| Spinner::start(&printable(what)));
         // Another thread may have started one.
         if let Some(before) = mem::replace(&mut *lock(&self.spinner), next.flatten()) {
@@ -376,6 +434,9 @@ impl Console {
 
     /// Ends the spinner.
     pub(super) fn done(&self) {
+        if let Some(held) = &mut *lock(&self.held) {
+            held.waiting = None;
+        }
         if let Some(spinner) = lock(&self.spinner).take() {
             spinner.end();
         }
@@ -415,10 +476,18 @@ impl Console {
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
+        self.print(Stream::Stdout, text)
+    }
+
+    fn print(&self, stream: Stream, text: &str) -> io::Result<()> {
         let text = self.without_secrets(text);
-        let mut written = Ok(());
-        self.paused(|| written = writeln!(anstream::stdout().lock(), "{text}"));
-        written
+        if let Some(held) = &mut *lock(&self.held) {
+            held.lines.push((stream, text));
+            return Ok(());
+        }
+        let mut printed = Ok(());
+        self.paused(|| printed = stream.print(&text));
+        printed
     }
 
     /// Whether a part of a result could not be written to standard output, for example because the disk is full.
@@ -427,10 +496,7 @@ impl Console {
     }
 
     fn err(&self, text: &str) {
-        let text = self.without_secrets(text);
-        self.paused(|| {
-            let _ = writeln!(anstream::stderr().lock(), "{text}");
-        });
+        let _ = self.print(Stream::Stderr, text);
     }
 
     /// Removes the spinner in a panic, whose thread may be the one that holds it.
@@ -457,6 +523,15 @@ impl Console {
         let text = without_error_numbers(text);
         let hide = |text: String, mask: &Mask| mask.hide(&text);
         lock(&self.secrets).iter().fold(text.into_owned(), hide)
+    }
+}
+
+impl Stream {
+    fn print(self, text: &str) -> io::Result<()> {
+        match self {
+            Self::Stdout => writeln!(anstream::stdout().lock(), "{text}"),
+            Self::Stderr => writeln!(anstream::stderr().lock(), "{text}"),
+        }
     }
 }
 

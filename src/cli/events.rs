@@ -11,7 +11,7 @@ use crate::{
 /// Shows an event.
 pub(super) fn show(console: &Console, event: &Event) {
     match event {
-        Event::State(_) => return,
+        Event::State(_) | Event::Watching => return,
         Event::Detail(..) if !console.verbose => return,
         _ => console.done(),
     }
@@ -33,7 +33,7 @@ pub(super) fn show(console: &Console, event: &Event) {
         Event::Warning(text) => console.warning(text),
         Event::Waiting(step) => console.waiting(step),
         Event::Containers(containers) => console.containers(containers),
-        Event::State(_) => {}
+        Event::State(_) | Event::Watching => {}
     }
 }
 

@@ -124,6 +124,16 @@ impl Surroundings {
         Ok((at, environment))
     }
 
+    /// The same with clients of its own, for a run besides others on this console.
+    pub(super) fn again(&self, console: &Arc<Console>) -> Result<Self> {
+        let engine = peers::engine(&self.settings, console);
+        Ok(Self {
+            settings: self.settings.clone(),
+            peers: Arc::new(self.peers.again(console.trace(), engine)?),
+            compose: Arc::new(self.compose.again(console.trace())),
+        })
+    }
+
     fn environments(&self) -> Result<Environments> {
         let (portainer, engine) = self.peers.readers();
         Environments::of_host(portainer, engine)

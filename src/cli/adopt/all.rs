@@ -4,8 +4,13 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    panic,
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        mpsc::{self, Sender},
+    },
+    thread,
 };
 
 use anyhow::{Result, anyhow};
@@ -21,7 +26,6 @@ use crate::{
         interrupt::Interrupt,
         opened::{Opened, Surroundings},
     },
-    compose,
     failure::Failure,
     finding::Kind,
     inventory::{Files, Found, Inventory},
@@ -29,7 +33,7 @@ use crate::{
     parallel::lock,
     plan::Readiness,
     report::{AdoptReport, AllEntry, AllReport, ListEntry, Outcome, StackResult, VERSION},
-    run::{State, Stopped},
+    run::{Event, State, Stopped},
     snapshot::{Interrupted, Unfinished},
     stack::{Stack, StackName, is_same},
 };
@@ -106,28 +110,30 @@ fn watch(
 ) -> Interrupt {
     let report = Arc::clone(report);
     let typed = common.repeatable();
-    Interrupt::watch_with(console, move |console, state| {
+    Interrupt::watch_with(console, move |console, states| {
         let mut report = lock(&report);
         let began = report.stacks.iter().any(|stack| stack.report.is_some());
         let environment = report.environment;
-        let mut stacks = report.stacks.iter_mut();
-        match stacks.find(|stack| stack.result == StackResult::Interrupted) {
-            Some(one) => {
-                let name = &one.before.stack.name;
-                console.state(&state.of(name));
-                if state.roll_back_here().is_some() {
-                    let again = typed.with(&["adopt", name]);
-                    console.hint(&format!("to continue, run: {again}"));
-                }
-                show_roll_back(console, state.roll_back_here());
-                one.report = Some(AdoptReport {
-                    outcome: Outcome::Unknown,
-                    state: Some(state.to_string()),
-                    ..AdoptReport::new(name, environment)
-                });
+        if states.is_empty() {
+            let none = State::new("no stack was being adopted");
+            console.state(&if began { none } else { State::untouched() });
+        }
+        for one in &mut report.stacks {
+            let name = &one.before.stack.name;
+            let Some(state) = states.get(name) else {
+                continue;
+            };
+            console.state(&state.of(name));
+            if state.roll_back_here().is_some() {
+                let again = typed.with(&["adopt", name]);
+                console.hint(&format!("to continue, run: {again}"));
             }
-            None if began => console.state(&State::new("no stack was being adopted")),
-            None => console.state(&State::untouched()),
+            show_roll_back(console, state.roll_back_here());
+            one.report = Some(AdoptReport {
+                outcome: Outcome::Unknown,
+                state: Some(state.to_string()),
+                ..AdoptReport::new(name, environment)
+            });
         }
         if !report.stacks.is_empty() && !report.dry_run {
             // The program ends with the code of an interrupt in any case.
@@ -271,16 +277,15 @@ impl All<'_> {
         }
     }
 
-    fn open(&self, stack: &AllEntry) -> Result<Opened> {
+    fn open(&self, stack: &AllEntry, console: &Arc<Console>) -> Result<Opened> {
         let stack = &stack.before.stack;
-        let (mut at, dir) = (self.at.clone(), stack.dir.as_ref().map(PathBuf::from));
+        // The clients and the program remember answers, and anything may have changed since the plan.
+        let mut at = self.at.again(console)?;
+        let dir = stack.dir.as_ref().map(PathBuf::from);
         let own = at.settings.location.root.join(&stack.name);
         at.settings.location.dir = dir.filter(|dir| !is_same(dir, &own));
-        // The program remembers its answers, and files that a text names may have changed since the plan.
-        let (tool, trace) = (&at.settings.location.tool, self.console.trace());
-        at.compose = Arc::new(compose::Installation::new(tool, trace));
         let name = StackName::new(OsStr::new(&stack.name))?;
-        let opened = Opened::open(&name, at, self.console)?;
+        let opened = Opened::open(&name, at, console)?;
         Ok(Opened {
             access: self.access.clone(),
             ..opened
@@ -324,44 +329,91 @@ impl All<'_> {
         Ok(())
     }
 
-    /// Adopts one stack after the other, in the order of the report.
+    /// Adopts one stack after the other, in the order of the report. While containers that were recreated are watched, the next
+    /// stack is adopted: what it prints comes later.
     fn adopt(&self, report: &Mutex<AllReport>, interrupt: &Interrupt) {
         let stacks = lock(report).stacks.clone().into_iter().enumerate();
         let planned = stacks.filter(|(_, stack)| stack.result == StackResult::Planned);
         let planned: Vec<(usize, AllEntry)> = planned.collect();
-        for (number, (at, stack)) in (1..).zip(&planned) {
-            // Until it ends, only an interrupt shows the report.
-            interrupt.begin(|| lock(report).stacks[*at].result = StackResult::Interrupted);
-            let (name, all) = (stack.name(), planned.len());
-            self.console.heading(&format!("{name} ({number} of {all})"));
-            let confirmed = (!stack.restored_first).then_some(&stack.before.adopt);
-            let ended = self.open(stack).map_err(Stopped::untouched);
-            let ended = ended.and_then(|opened| {
-                adopt(self.arguments, &opened, confirmed, interrupt, self.console)
-            });
-            let (single, stopped) = match ended {
-                Ok((single, ended)) => (single, ended.err()),
-                Err(stopped) => {
-                    let mut single = AdoptReport::new(name, self.endpoint);
-                    tell(&mut single, &stopped);
-                    (single, Some(stopped))
+        let (planned, all) = (&planned, planned.len());
+        let has_failed = || {
+            let stacks = &lock(report).stacks;
+            stacks.iter().any(|one| one.result == StackResult::Failed)
+        };
+        thread::scope(|scope| {
+            let (begun, in_turn) = mpsc::channel();
+            scope.spawn(move || {
+                for (number, (at, stack)) in (1..).zip(planned) {
+                    if has_failed() && !self.arguments.keep_going {
+                        break;
+                    }
+                    let console = Arc::new(self.console.held());
+                    console.heading(&format!("{} ({number} of {all})", stack.name()));
+                    let (watches, may_begin_next) = mpsc::channel();
+                    let shown = Arc::clone(&console);
+                    let run = scope.spawn(move || {
+                        self.adopt_one(stack, (report, *at), interrupt, &console, &watches);
+                    });
+                    begun.send((shown, run)).ok();
+                    // An error means that the run has ended, in a panic if it did not say how.
+                    let has_ended = may_begin_next.recv().is_err();
+                    if has_ended && lock(report).stacks[*at].result == StackResult::Interrupted {
+                        break;
+                    }
                 }
-            };
-            interrupt.begin(|| {
-                let stack = &mut lock(report).stacks[*at];
-                stack.result = match (&stopped, single.outcome) {
-                    (Some(_), _) => StackResult::Failed,
-                    (None, Outcome::NothingToDo) => StackResult::NothingToDo,
-                    (None, _) => StackResult::Adopted,
-                };
-                stack.report = Some(single);
             });
-            if let Some(stopped) = stopped {
-                show_stopped(self.console, &stopped);
-                if !self.arguments.keep_going {
-                    return;
-                }
+            for (console, run) in in_turn {
+                console.release();
+                // A panic in the thread is a bug: pass it on.
+                run.join()
+                    .unwrap_or_else(|cause| panic::resume_unwind(cause));
             }
+        });
+    }
+
+    /// Adopts the stack at this place of the report. `watches` is told when everything runs.
+    fn adopt_one(
+        &self,
+        stack: &AllEntry,
+        (report, at): (&Mutex<AllReport>, usize),
+        interrupt: &Interrupt,
+        console: &Arc<Console>,
+        watches: &Sender<()>,
+    ) {
+        let name = stack.name();
+        // Until it ends, only an interrupt shows the report.
+        let interrupt = interrupt.begin(name, console, || {
+            lock(report).stacks[at].result = StackResult::Interrupted;
+        });
+        let confirmed = (!stack.restored_first).then_some(&stack.before.adopt);
+        let ended = self.open(stack, console).map_err(Stopped::untouched);
+        let listener = &mut |event: Event| {
+            if matches!(event, Event::Watching) {
+                watches.send(()).ok();
+            }
+            interrupt.show(&event);
+        };
+        let ended =
+            ended.and_then(|opened| adopt(self.arguments, &opened, confirmed, listener, console));
+        let (single, stopped) = match ended {
+            Ok((single, ended)) => (single, ended.err()),
+            Err(stopped) => {
+                let mut single = AdoptReport::new(name, self.endpoint);
+                tell(&mut single, &stopped);
+                (single, Some(stopped))
+            }
+        };
+        interrupt.end(|| {
+            let stack = &mut lock(report).stacks[at];
+            stack.result = match (&stopped, single.outcome) {
+                (Some(_), _) => StackResult::Failed,
+                (None, Outcome::NothingToDo) => StackResult::NothingToDo,
+                (None, _) => StackResult::Adopted,
+            };
+            stack.report = Some(single);
+        });
+        if let Some(stopped) = stopped {
+            show_stopped(console, &stopped);
         }
     }
 }
