@@ -139,6 +139,12 @@ fn dispatch(arguments: Arguments, console: &Arc<Console>) -> Result<(), Ended> {
         Some(_) => true,
     };
     let cli = Cli { common, console };
+    // A completion prints nothing else.
+    if !matches!(command, Some(Command::Complete { .. }))
+        && let Some(warning) = settings::unknown_variables()
+    {
+        console.warning(&warning);
+    }
     let ended = match command {
         None => migrate::run(migrate, Called::Bare, cli),
         Some(Command::Migrate(migrate)) => migrate::run(&migrate, Called::Named, cli),

@@ -26,7 +26,7 @@ use rustix::process::{
 
 use crate::{backoff::Backoff, disk, parallel::lock};
 
-/// What the names of this program's settings start with. One of them is the API key (B13).
+/// What the names of this program's variables start with. One of them is the API key (B13).
 const OWN_PREFIXES: [&[u8]; 2] = [b"STACKMGR_", b"STACKLIFT_"];
 
 /// The first argument of this program where it becomes that of a user.
@@ -66,6 +66,15 @@ pub enum RunError {
     TimedOut,
     /// Its output exceeded the limit, and it was killed.
     TooLarge,
+}
+
+/// The names of the variables that are set for this program, or that look so.
+pub fn own_variables() -> impl Iterator<Item = OsString> {
+    let names = env::vars_os().map(|(name, _)| name);
+    names.filter(|name| {
+        let mut prefixes = OWN_PREFIXES.iter();
+        prefixes.any(|prefix| name.as_bytes().starts_with(prefix))
+    })
 }
 
 /// The outcome of a run for a trace: `exit 1`.
@@ -141,11 +150,8 @@ pub fn run(
         command.env("PATH", path);
     }
     prepare(&mut command);
-    for (name, _) in env::vars_os() {
-        let starts_with = |prefix: &&[u8]| name.as_bytes().starts_with(prefix);
-        if OWN_PREFIXES.iter().any(starts_with) {
-            command.env_remove(name);
-        }
+    for name in own_variables() {
+        command.env_remove(name);
     }
     let mut prepared = command.get_envs().filter(|(name, _)| *name == "PATH");
     let path = prepared

@@ -446,11 +446,18 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
         Some((near_command(&word)?, word))
     };
     let Some((near, word)) = found() else {
-        let missing = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-        if missing.is_some_and(|missing| missing.starts_with("<STACK>")) {
-            let tip = vec!["`stacklift list` shows the stacks".into()];
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tip));
-        }
+        let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+        let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+        let is_of_list = usage.is_some_and(|usage| usage.contains("stacklift list"));
+        let tip = match argument.as_deref() {
+            Some(missing) if missing.starts_with("<STACK>") => "`stacklift list` shows the stacks",
+            Some(name) if is_of_list && !name.starts_with('-') => {
+                "`stacklift plan STACK` shows one stack"
+            }
+            _ => return error,
+        };
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
         return error;
     };
     let is_of_near = match (error.kind(), error.get(ContextKind::InvalidArg)) {

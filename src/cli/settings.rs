@@ -1,6 +1,7 @@
 //! Loads the settings. Precedence: flags, environment, user settings, system settings, defaults.
 
 use std::{
+    collections::BTreeSet,
     env,
     ffi::OsString,
     io,
@@ -20,8 +21,10 @@ use crate::{
     failure::Failure,
     finding::Finding,
     portainer::{BaseUrl, Tls},
+    process::own_variables,
     run::RestoreCommand,
     stack::Location,
+    text::{listed, near, plural},
 };
 
 mod file;
@@ -47,6 +50,15 @@ const STATE_MOUNT: &str = "STACKLIFT_STATE_MOUNT";
 
 /// The variable that names the system's settings file.
 const SYSTEM_SETTINGS: &str = "STACKLIFT_SYSTEM_SETTINGS";
+/// The variables besides those of [`options::ALL`].
+const OTHER_VARIABLES: [&str; 6] = [
+    API_KEY,
+    STATE_DIR,
+    STATE_MOUNT,
+    SYSTEM_SETTINGS,
+    git::USER,
+    git::PASSWORD,
+];
 const SYSTEM_FILE: &str = "/etc/stacklift.toml";
 const USER_FILE: &str = "stacklift.toml";
 
@@ -194,6 +206,33 @@ impl Settings {
             changed: changed.collect(),
         })
     }
+}
+
+/// The name of a variable without its prefix.
+fn rest(name: &str) -> &str {
+    name.split_once('_').map_or("", |(_, rest)| rest)
+}
+
+/// A warning that names the variables that only look like those of this program. `None` if there are none.
+pub(super) fn unknown_variables() -> Option<String> {
+    let known = options::ALL.map(|setting| setting.variable);
+    let known = [&known[..], &OTHER_VARIABLES].concat();
+    let names = own_variables().map(|name| name.to_string_lossy().into_owned());
+    let unknown: BTreeSet<String> = names.filter(|name| !known.contains(&&**name)).collect();
+    // One prefix is as good as the other.
+    let with_rest = |wanted: &str| known.iter().copied().find(|name| rest(name) == wanted);
+    let told = unknown.iter().map(|name| {
+        let own = rest(name);
+        let meant = with_rest(own)
+            .or_else(|| with_rest(near(own, known.iter().copied().map(rest)).first()?));
+        match meant {
+            Some(meant) => format!("{name} (did you mean {meant}?)"),
+            None => name.to_owned(),
+        }
+    });
+    let told: Vec<String> = told.collect();
+    let noun = plural(told.len(), "variable");
+    (!told.is_empty()).then(|| format!("ignored the unknown {noun} {}", listed(&told)))
 }
 
 /// The value of a variable as text.

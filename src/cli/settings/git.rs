@@ -9,8 +9,8 @@ use super::{key::first_line, utf8};
 use crate::{cli::arguments::GitArguments, failure::Failure, portainer::Repository};
 
 /// The variables with the user name and the password for a repository.
-const USER: &str = "STACKLIFT_GIT_USER";
-const PASSWORD: &str = "STACKLIFT_GIT_PASSWORD";
+pub(super) const USER: &str = "STACKLIFT_GIT_USER";
+pub(super) const PASSWORD: &str = "STACKLIFT_GIT_PASSWORD";
 
 /// The repository of `--git`. `file` is the name of the stack's Compose file.
 pub(in crate::cli) fn repository(flags: &GitArguments, file: &str) -> Result<Option<Repository>> {
