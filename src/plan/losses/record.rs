@@ -7,6 +7,7 @@ use std::{
 
 use composefile::{
     document::{Document, Node},
+    interpolate::occurrences,
     path::clean,
 };
 
@@ -110,7 +111,12 @@ pub fn losses(facts: &RecordFacts, sent: Sent, document: Option<&Document>) -> V
         return losses;
     };
     let (old, new) = (values(env), values(sent.env));
-    let is_changed = |(name, value): &(&str, &str)| new.get(name).is_some_and(|new| new != value);
+    let used = occurrences(sent.text);
+    // The value of one that the text does not use changes nothing.
+    let is_changed = |(name, value): &(&str, &str)| {
+        let is_used = used.iter().any(|found| found.name == *name);
+        is_used && new.get(name).is_some_and(|new| new != value)
+    };
     let changed = old.into_iter().filter(is_changed).map(|(name, _)| name);
     let changed: Vec<_> = changed.collect();
     losses.extend(named("variables with another value in Portainer", &changed));
@@ -219,7 +225,7 @@ mod tests {
         let env = [("A", "1"), ("B", "2"), ("C", "3")];
         let env = env.map(|(name, value)| Variable::new(name, value));
         let sent = Sent {
-            text: "services:\n  web:\n    image: x\n",
+            text: "services:\n  web:\n    image: x:${B}\n",
             env: &[Variable::new("A", "1"), Variable::new("B", "9")],
         };
         let old = "services:\n  web:\n    image: x\n  db:\n    image: y\nvolumes:\n  data:\n";
