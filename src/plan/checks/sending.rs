@@ -1,16 +1,18 @@
 //! What is checked before an adoption sends a text: where it runs, its name, and what the text needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    compose::{Content, Project, Service},
+    compose::{Content, Place, Project, Service},
     finding::Finding,
-    model::{Record, values},
+    model::{Container, Record, values},
     plan::{
-        Environment, Facts, Fate, NOT_PULLED, Plan, PortainerCompose, ServicePlan,
+        Environment, Facts, Fate, NOT_PULLED, PathKind, Plan, PortainerCompose, ServicePlan,
         checks::{inline, missing, overridden, permissions, unsupported::unsupported, validation},
         fates::{steering::Steering, versions::takes_name_of_other_host},
+        service::inspected,
     },
+    text::listed,
 };
 
 impl Plan {
@@ -113,6 +115,7 @@ impl Plan {
         let refused = unsupported(facts, project, compose, is_created);
         self.blockers.extend(refused);
         self.check_dependencies(facts, project);
+        self.check_left(facts, project);
         self.check_copied(facts, project);
         self.blockers.extend(inline::lost_files(facts, project));
         let overridden = facts
@@ -146,6 +149,48 @@ impl Plan {
                 service.name
             )
         }));
+    }
+
+    /// Warns of containers that are left running, and that write to what a service that is started mounts, too.
+    fn check_left(&mut self, facts: &Facts, project: &Project) {
+        let is_started = |service: &&Service| {
+            let mut rows = self.services.iter();
+            rows.any(|row| row.service == service.name && matches!(row.fate, Fate::Started(_)))
+        };
+        let started: Vec<&Service> = project.services.iter().filter(is_started).collect();
+        let is_dir = |path: &str| (facts.lookup)(path) == PathKind::Directory;
+        let mut told = Vec::new();
+        for left in &self.services {
+            if !matches!(left.fate, Fate::LeftBehind(_)) {
+                continue;
+            }
+            let containers = inspected(facts, &left.containers).into_iter();
+            let mounts = containers
+                .filter(|one| one.is_running())
+                .flat_map(Container::mounts);
+            let mounts = mounts.filter(|mount| mount["RW"] != false);
+            let written =
+                mounts.filter_map(|mount| mount["Name"].as_str().or(mount["Source"].as_str()));
+            let written: BTreeSet<&str> = written.collect();
+            for service in &started {
+                let mounts = service.mounts.iter().filter(|mount| !mount.is_read_only);
+                let sources = mounts.filter_map(|mount| match (&mount.volume, &mount.place) {
+                    (Some(volume), _) => Some(volume.name.as_str()),
+                    (None, Some(Place::Absolute(path))) => {
+                        Some(path.as_str()).filter(|path| is_dir(path))
+                    }
+                    _ => None,
+                });
+                let both: Vec<&str> = sources.filter(|source| written.contains(source)).collect();
+                if !both.is_empty() {
+                    let (left, service, both) = (&left.service, &service.name, listed(&both));
+                    told.push(format!(
+                        "{left} is left running, and {service} is started with the same {both}: two programs that write the same files can damage them"
+                    ));
+                }
+            }
+        }
+        self.warn_all(told);
     }
 
     /// The secrets and configs of which a container that stays keeps the old content (N17).
