@@ -325,12 +325,13 @@ impl Adoption<'_, '_> {
         // A list of several stacks has said it before the question.
         if self.a.confirmed.is_none() {
             let heading = "adopting it loses:";
-            self.run.warn_all(warnings_of(&plan.losses, heading));
+            self.run.warn_all(warnings_of(plan, heading));
             self.run
                 .note_all(plan.notices.iter().map(Finding::to_string));
         }
         let changes = plan.untold_changes();
-        self.run.note_all(changes.iter().map(Finding::to_string));
+        let told = changes.iter().map(|change| change.told(&plan.services));
+        self.run.note_all(told);
     }
 
     /// Asks if a container is replaced, or something is lost (B08). Returns whether it asked: what was read before may then
@@ -385,7 +386,7 @@ impl Prepared {
 fn edited(stack: &Stack, in_portainer: InPortainer, flags: AdoptFlags) -> Failure {
     let name = stack.name().as_str();
     let export = stack.export_command().map_or_else(String::new, |command| {
-        format!("; to write that version over your files, run: {command}")
+        format!("; to write that version over your files, run `{command}`")
     });
     let what = if in_portainer == InPortainer::Edited {
         "was edited in Portainer since the last adoption"
@@ -395,6 +396,6 @@ fn edited(stack: &Stack, in_portainer: InPortainer, flags: AdoptFlags) -> Failur
     let what = format!("{name} {what}: adopting it would overwrite what Portainer has");
     let details = format!("  if Portainer is right, keep editing it there{export}");
     let plan = command(&[&["plan", name][..], &flags.overwriting().words()].concat());
-    let hint = format!("if your files are right, see what overwriting the edit would do: {plan}");
+    let hint = format!("if your files are right, see what overwriting the edit would do: `{plan}`");
     Failure::new(what).details(details).hint(hint)
 }

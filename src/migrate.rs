@@ -108,7 +108,7 @@ fn namesake(stack: &Stack, records: &[Record]) -> Result<()> {
         "Portainer would call this stack {portainer_name}, but Portainer stack {id} on environment {endpoint} already has that name: it may be another stack"
     );
     let hint =
-        format!("if it is the same stack, run: stacklift migrate {portainer_name} --dir {dir}");
+        format!("if it is the same stack, run `stacklift migrate {portainer_name} --dir {dir}`");
     Err(Failure::new(what).hint(hint).into())
 }
 

@@ -51,7 +51,7 @@ pub use losses::{
     networks::is_connected_as_sent,
 };
 pub use migration::{depends_on_version, migration};
-pub use service::{ServicePlan, fate_of};
+pub use service::{ServicePlan, called, fate_of};
 pub use words::{Row, downtime, rows, told_losses};
 
 /// What an adoption or a migration would do to a stack (B01–B06). It is what the JSON shows.
@@ -181,9 +181,12 @@ impl Plan {
         }
     }
 
-    /// Adds a warning, which may quote what is from outside.
+    /// Adds a warning, which may quote what is from outside, once.
     pub fn warn(&mut self, warning: impl AsRef<str>) {
-        self.warnings.push(Finding::of_stack(warning.as_ref()));
+        let warning = Finding::of_stack(warning.as_ref());
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
     }
 
     pub fn warn_all(&mut self, warnings: impl IntoIterator<Item: AsRef<str>>) {

@@ -495,7 +495,7 @@ impl<'s> Restoration<'s, '_, '_> {
                 command += " --engine-only";
             }
             self.run.set_state(State::new(format!(
-                "the stack may be partly restored from snapshot {id}; to continue, run: {command}"
+                "the stack may be partly restored from snapshot {id}; to continue, run `{command}`"
             )));
         }
     }

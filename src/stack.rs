@@ -431,7 +431,7 @@ fn unreadable(what: &str, path: &Path, error: io::Error, hint: &str) -> Failure 
             let path = path.to_string_lossy();
             let how = if owner == Some(user) {
                 let file = shell_word(&path);
-                format!("if this is the stack's file, run: chown -h {user} {file}")
+                format!("if this is the stack's file, run `chown -h {user} {file}`")
             } else {
                 format!(
                     "make the file readable for the user {user}, or make root the owner of the directory"

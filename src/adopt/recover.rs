@@ -79,7 +79,7 @@ impl Adoption<'_, '_> {
             let hint = snapshot.filter(|_| !is_replaced).map(|snapshot| {
                 let command = self.run.restore_command(name, &snapshot, engine_only);
                 format!(
-                    "something other than the adoption changed the containers named above: undo that change, for example with `{tool} network connect` or `{tool} network disconnect`, or recreate the containers with: {command}",
+                    "something other than the adoption changed the containers named above: undo that change, for example with `{tool} network connect` or `{tool} network disconnect`, or recreate the containers with: `{command}`",
                     tool = self.at.tool
                 )
             });
@@ -354,7 +354,7 @@ impl Adoption<'_, '_> {
             ("", String::new())
         } else {
             let undo = self.run.command(&["restore", name]);
-            let undo = format!("; to undo the adoption, run: {undo}");
+            let undo = format!("; to undo the adoption, run `{undo}`");
             (" as before the last adoption", undo)
         };
         let what = format!("{name} is up to date in Portainer, but does not run{as_before}");
@@ -428,7 +428,7 @@ impl Adoption<'_, '_> {
         }
         if !in_error && !is_create {
             return Some(format!(
-                "{first}. Portainer stack {id} has the new Compose file and variables, which do not run: to put the old ones back, run: {command}"
+                "{first}. Portainer stack {id} has the new Compose file and variables, which do not run: to put the old ones back, run `{command}`"
             ));
         }
         let why = if in_error && !is_create && differs == (false, true) {
@@ -440,7 +440,7 @@ impl Adoption<'_, '_> {
             "stays"
         };
         Some(format!(
-            "{first}. Portainer stack {id} {why}; to undo it, with an interruption of every container, run: {command}"
+            "{first}. Portainer stack {id} {why}; to undo it, with an interruption of every container, run `{command}`"
         ))
     }
 

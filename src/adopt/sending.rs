@@ -3,8 +3,13 @@
 use anyhow::{Error, Result};
 use serde_json::json;
 
-use super::{Adoption, Prepared, prepare::missing, progress::Progress};
+use super::{
+    Adoption, Prepared,
+    prepare::missing,
+    progress::{Progress, clause},
+};
 use crate::{
+    after::changes,
     failure::Failure,
     model::{Deployment, Record},
     observe::with_hint,
@@ -59,7 +64,7 @@ impl Adoption<'_, '_> {
         self.create_volumes(prepared)?;
         self.keep_labels(prepared);
         self.check_edits(prepared)?;
-        let unknown = "the outcome is unknown: Portainer may be deploying the stack, and may have recreated its containers";
+        let unknown = "Portainer may be deploying the stack, and may have recreated its containers";
         self.mark(&Progress::Sent(unknown.to_owned()));
         let record = prepared.before.remote.record.as_ref();
         let last_sent = prepared.last_sent(payload.text, payload.env);
@@ -230,7 +235,17 @@ impl Adoption<'_, '_> {
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}
         }
-        Err(self.unknown(&lost.context(seen.to_string())))
+        let look = self.look();
+        let is_same =
+            look.is_ok_and(|now| changes(&prepared.ran().compare(&now, self.at.tool)).is_empty());
+        self.mark(&match seen {
+            RecordSeen::Absent | RecordSeen::Exists(..) if is_same => {
+                // There is nothing to roll back.
+                Progress::Whole(format!("no container was changed; {}", clause(&seen)))
+            }
+            _ => Progress::Sent(format!("{seen}; its containers may have been recreated")),
+        });
+        Err(self.unknown(&lost))
     }
 
     /// Whether every container was removed.

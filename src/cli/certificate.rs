@@ -42,7 +42,8 @@ pub(super) fn pinned(
     }
     let Some(console) = console else {
         let what = format!("the certificate of Portainer at {base_url} is not pinned yet");
-        let hint = "to pin it, run on a terminal, with the same settings: stacklift list --tls pin";
+        let hint =
+            "to pin it, run on a terminal, with the same settings: `stacklift list --tls pin`";
         return Err(Failure::new(what).hint(hint).into());
     };
     let received = Portainer::certificate(base_url, settings.timeout)?;

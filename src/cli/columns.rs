@@ -113,14 +113,21 @@ fn indented(line: &str) -> (&str, &str, usize) {
 /// Units that stay on the line of their number.
 const UNITS: [&str; 6] = ["s", "ms", "min", "h", "MB", "GB"];
 
-/// The words of a text. A number and its unit are one.
+/// The words of a text. A number and its unit are one, and so is what is in backticks: of a command that is pasted in two lines,
+/// the shell runs the first.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_before_unit = move |gap: usize| {
         let word = text[gap + 1..].split(' ').next().unwrap_or_default();
         let unit = word.trim_end_matches(|c: char| c.is_ascii_punctuation());
         text[..gap].ends_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit)
     };
-    let gaps = text.match_indices(' ').map(|(gap, _)| gap);
+    let mut is_quoted = false;
+    let gaps = text
+        .match_indices([' ', '`'])
+        .filter_map(move |(at, found)| {
+            is_quoted ^= found == "`";
+            (found == " " && !is_quoted).then_some(at)
+        });
     let ends = gaps.filter(move |&gap| !is_before_unit(gap));
     let mut start = 0;
     ends.chain([text.len()]).map(move |end| {
@@ -140,6 +147,7 @@ mod tests {
         assert_eq!(wrap("abcdefgh ij", 5, 5), ["abcdefgh", "ij"]);
         assert_eq!(wrap("", 5, 5), [""]);
         assert_eq!(wrap("ab cd", usize::MAX, usize::MAX), ["ab cd"]);
+        assert_eq!(wrap("a (`b c d`), e f", 5, 5), ["a", "(`b c d`),", "e f"]);
     }
 
     #[test]

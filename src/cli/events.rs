@@ -56,6 +56,6 @@ pub(super) fn show_stopped(console: &Console, stopped: &Stopped) {
 /// Shows how to roll back, if that is possible.
 pub(super) fn show_roll_back(console: &Console, command: Option<&str>) {
     if let Some(command) = command {
-        console.hint(&format!("to roll back, run: {command}"));
+        console.hint(&format!("to roll back, run `{command}`"));
     }
 }

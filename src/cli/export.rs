@@ -207,7 +207,8 @@ fn next(settings: &Settings, name: &StackName, to: &Path) -> String {
     if !is_same(to, &settings.location.root.join(name.as_str())) {
         words.extend(["--dir", &dir]);
     }
-    "next: check the files, then run: ".to_owned() + &settings.typed.with(&words)
+    let command = settings.typed.with(&words);
+    format!("next: check the files, then run `{command}`")
 }
 
 struct Exporting<'a> {

@@ -229,9 +229,9 @@ fn show(list: &SnapshotsReport, command: &str, console: &Console) {
     };
     let header = [
         "SNAPSHOT",
-        "BEFORE",
+        "TAKEN BEFORE",
         "CONTAINERS",
-        "PORTAINER",
+        "STACK ID",
         "SIZE",
         "STATE",
     ];

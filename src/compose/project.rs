@@ -19,7 +19,7 @@ use super::{
     version::ComposeVersion,
 };
 use crate::{
-    model::{ResourceHashes, WrittenMount, WrittenServices},
+    model::{Condition, ResourceHashes, WrittenMount, WrittenServices},
     text::sha256,
 };
 
@@ -129,6 +129,14 @@ impl Project {
     /// A service.
     pub fn service(&self, name: &str) -> Option<&Service> {
         self.services.iter().find(|service| service.name == name)
+    }
+
+    /// The services that others wait for until they have succeeded.
+    pub fn jobs(&self) -> BTreeSet<&str> {
+        let dependencies = self.services.iter().flat_map(|service| &service.depends_on);
+        let awaited =
+            dependencies.filter(|(_, dependency)| dependency.condition == Condition::Completed);
+        awaited.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Whether `up` adds to a service what the engine or another program answers, so that its hash is unknown.

@@ -166,7 +166,7 @@ fn newest<'f, 'c>(
 
 fn from_containers(name: &str) -> String {
     let export = command(&["export", name, "--from", "containers"]);
-    format!("if the Compose file is lost, run: {export}")
+    format!("if the Compose file is lost, run `{export}`")
 }
 
 /// Every directory of this host that may have been mounted into Portainer's container.

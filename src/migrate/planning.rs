@@ -29,9 +29,10 @@ impl Procedure<'_, '_> {
         } else {
             "the stack will lose:"
         };
-        self.run.warn_all(warnings_of(&plan.losses, heading));
+        self.run.warn_all(warnings_of(plan, heading));
         let notes = plan.changes.iter().chain(&plan.notices);
-        self.run.note_all(notes.map(Finding::to_string));
+        self.run
+            .note_all(notes.map(|note| note.told(&plan.services)));
         Ok(())
     }
 
@@ -78,14 +79,22 @@ impl Procedure<'_, '_> {
 /// What a migration interrupts or loses, in one line.
 fn effect(name: &str, plan: &Plan, before: &Before) -> String {
     let record = before.remote.record.as_ref();
-    let deleted = record.map(|record| format!("Portainer stack {} is deleted", record.id));
+    let deleted = record.map(|record| {
+        let id = &record.id;
+        format!("{name} is already in Portainer: Portainer stack {id} is deleted")
+    });
     let mut effects = Vec::from_iter(deleted);
     let containers = before.host.own.as_deref();
     let fate = |one: &Container| plan::fate_of(&plan.services, one.name());
     let is_removed = |one: &&Container| matches!(fate(one), Some(Fate::Removed(_)));
     let all = containers.into_iter().flatten();
     let (removed, others): (Vec<&Container>, Vec<_>) = all.partition(is_removed);
-    let own_name = |one: &&Container| one.name().to_owned();
+    let own_name = |one: &&Container| {
+        let name = one.name();
+        plan::called(&plan.services, name)
+            .unwrap_or(name)
+            .to_owned()
+    };
     let names = |all: &[&Container]| all.iter().map(own_name).collect::<Vec<_>>();
     let running = others
         .iter()

@@ -92,13 +92,16 @@ pub fn foreign_since(
 }
 
 /// The warnings that list what the stack loses, after a heading, and the other containers that lose something.
-pub fn warnings_of(losses: &[Finding], heading: &str) -> Vec<String> {
+pub fn warnings_of(plan: &Plan, heading: &str) -> Vec<String> {
     let is_foreign = |loss: &&Finding| loss.kind == Kind::Foreign;
-    let (others, own): (Vec<_>, Vec<_>) = losses.iter().partition(is_foreign);
+    let (others, own): (Vec<_>, Vec<_>) = plan.losses.iter().partition(is_foreign);
     let all = [(heading, own), (NOT_RECREATED, others)].into_iter();
     let told = all.filter(|(_, losses)| !losses.is_empty());
-    told.map(|(heading, losses)| list(heading, &losses))
-        .collect()
+    told.map(|(heading, losses)| {
+        let losses = losses.iter().map(|loss| loss.told(&plan.services));
+        list(heading, &losses.collect::<Vec<_>>())
+    })
+    .collect()
 }
 
 /// The heading of a list of containers that a run harms.

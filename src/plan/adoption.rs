@@ -117,7 +117,7 @@ impl Plan {
             self.replace_all_if_in_error(facts);
         }
         self.compare_with_last_adoption(facts);
-        self.update_unless_all_run(facts);
+        self.update_unless_all_run(facts, project);
     }
 
     /// What would make the deployment fail, and what it would lose.
@@ -215,19 +215,28 @@ impl Plan {
     }
 
     /// The same text and variables are sent again if a service does not run, or would be recreated. A job that has
-    /// finished counts as running. If nothing is sent, no container is touched, whatever a deployment would do.
-    fn update_unless_all_run(&mut self, facts: &Facts) {
+    /// finished counts as running, and so does one that a restore created again, which does not start it. If nothing is sent,
+    /// no container is touched, whatever a deployment would do.
+    fn update_unless_all_run(&mut self, facts: &Facts, project: &Project) {
         let Some(Request::Nothing(id)) = &self.request else {
             return;
         };
+        let jobs = project.jobs();
+        let last = &facts.before.last_sent;
         let runs = |service: &ServicePlan| match service.fate {
             Fate::LeftBehind(_) | Fate::Removed(_) => true,
             Fate::Recreated(_) => false,
             Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
                 let own = inspected(facts, &service.containers);
                 let lacks_one = service.asked.is_some_and(|asked| asked > own.len());
-                let all_run =
-                    !own.is_empty() && own.iter().all(|container| container.runs_or_succeeded());
+                let is_restored_job = |one: &Container| {
+                    one.has_never_run()
+                        && jobs.contains(&*service.service)
+                        && edited::is_as_left(one, last, facts.tool) == Some(true)
+                };
+                let mut all = own.iter();
+                let all_run = !own.is_empty()
+                    && all.all(|one| one.runs_or_succeeded() || is_restored_job(one));
                 all_run && !lacks_one && differs_from_adoption(facts, service) != Some(true)
             }
         };
@@ -275,7 +284,7 @@ impl Plan {
             .filter(|container| container.is_paused());
         self.warn_all(paused.map(|container| {
             let (name, tool) = (container.name(), facts.tool);
-            format!("{name} stays paused: to continue it, run: {tool} unpause {name}")
+            format!("{name} stays paused: to continue it, run `{tool} unpause {name}`")
         }));
     }
 }

@@ -17,7 +17,10 @@ use std::collections::BTreeSet;
 use crate::{
     finding::{Finding, Kind},
     model::{Carried, Changes, Container},
-    plan::{Facts, Fate, ServicePlan, fate_of},
+    plan::{
+        Facts, Fate, ServicePlan, fate_of,
+        service::{called, row_of},
+    },
     text::first_of,
 };
 
@@ -67,13 +70,27 @@ impl Finding {
         (!are_named).then(|| format!("{count} of the {now} containers of {service} {verb} removed"))
     }
 
+    /// What it is about: the service, or the container if its service has several.
+    pub fn owner<'s>(&'s self, services: &'s [ServicePlan]) -> Option<&'s str> {
+        let subject = self.subject.as_deref();
+        let called = subject.and_then(|subject| called(services, subject));
+        called.or(self.service.as_deref()).or(subject)
+    }
+
+    /// In a sentence of its own that names its [`Self::owner`].
+    pub fn told(&self, services: &[ServicePlan]) -> String {
+        let owner = self.owner(services).map(str::to_owned);
+        let told = Self {
+            subject: owner,
+            ..self.clone()
+        };
+        told.to_string()
+    }
+
     /// Whether the rows, or the number of lines that change, say it already.
     pub fn is_told(&self, services: &[ServicePlan]) -> bool {
-        let is_of = |row: &&ServicePlan| {
-            let mut subject = self.subject.iter();
-            subject.any(|subject| row.containers.contains(subject))
-        };
-        let own = services.iter().find(is_of);
+        let own = self.subject.as_ref();
+        let own = own.and_then(|subject| row_of(services, subject));
         match &self.kind {
             Kind::Replicas { containers, .. } => services.iter().any(|row| {
                 let is_own = Some(&row.service) == self.service.as_ref();

@@ -65,10 +65,22 @@ impl ServicePlan {
     }
 }
 
+/// The row of the container with this name.
+pub fn row_of<'s>(services: &'s [ServicePlan], container: &str) -> Option<&'s ServicePlan> {
+    let has = |one: &&ServicePlan| one.containers.iter().any(|own| own == container);
+    services.iter().find(has)
+}
+
 /// What happens to the container with this name.
 pub fn fate_of<'s>(services: &'s [ServicePlan], container: &str) -> Option<&'s Fate> {
-    let has = |one: &&ServicePlan| one.containers.iter().any(|own| own == container);
-    services.iter().find(has).map(|service| &service.fate)
+    row_of(services, container).map(|service| &service.fate)
+}
+
+/// What a container is called: as its service, unless that has several.
+pub fn called<'s>(services: &'s [ServicePlan], container: &'s str) -> Option<&'s str> {
+    let row = row_of(services, container)?;
+    let is_only = row.containers.len() == 1;
+    Some(if is_only { &row.service } else { container })
 }
 
 /// The longest time that one of the running containers has to stop, in seconds.

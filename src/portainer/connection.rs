@@ -195,7 +195,7 @@ fn not_pinned(
     };
     let accept = match tls {
         Tls::Pin(_) => {
-            format!("run: stacklift list --base-url {base_url} --tls pin:{received}")
+            format!("run `stacklift list --base-url {base_url} --tls pin:{received}`")
         }
         _ => format!("pass --tls sha256:{received}"),
     };

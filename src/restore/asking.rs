@@ -85,8 +85,7 @@ impl Restoration<'_, '_, '_> {
                 let all = listed(&names(&possible));
                 format!("{all} may be recreated, when Portainer deploys the stack")
             }),
-            said(&names(&kept), "is kept")
-                .map(|told| format!("{told}, unless Portainer was updated since then")),
+            said(&names(&kept), "is kept"),
             said(&again, "may run again")
                 .map(|told| format!("{told}, when Portainer deploys the stack")),
             said(&Vec::from_iter(&planned.networks), "is recreated")

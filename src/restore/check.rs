@@ -288,7 +288,7 @@ impl Needs<'_> {
                 None if !known.contains(name) => {
                     let what =
                         format!("network {name} does not exist and is not part of the stack");
-                    let hint = format!("create it: {} network create {name}", self.tool);
+                    let hint = format!("create it: `{} network create {name}`", self.tool);
                     problems.push(Finding::new(what, hint));
                 }
                 Some(network) if fixed.contains(name) && !are_free(network, &all) => {

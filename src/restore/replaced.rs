@@ -222,7 +222,7 @@ impl Restoration<'_, '_, '_> {
         {
             let command = self.run.command(&export_words(name, stack.dir().to_str()));
             told.push(Finding::of_stack(&format!(
-                "the Compose file exists only in Portainer; to keep it, first run: {command}"
+                "the Compose file exists only in Portainer; to keep it, first run `{command}`"
             )));
         }
         let saved = self.snapshot().containers.items().iter();

@@ -24,7 +24,7 @@ impl Restoration<'_, '_, '_> {
         }
         let what = format!("snapshot {} has no container data", self.saved.id);
         let hint = format!(
-            "choose another snapshot with --to; to list the snapshots, run: stacklift restore {} --list. The snapshot file still contains the Compose file and .env",
+            "choose another snapshot with --to; to list the snapshots, run `stacklift restore {} --list`. The snapshot file still contains the Compose file and .env",
             shell_word(self.restore.name.as_str())
         );
         Err(Failure::new(what).hint(hint).into())

@@ -101,7 +101,7 @@ impl Restoration<'_, '_, '_> {
             let what = format!(
                 "{count}{lost}, but the outcome of {requests} is unknown: Portainer may still change the stack"
             );
-            let hint = format!("when Portainer responds again, run: {again}");
+            let hint = format!("when Portainer responds again, run `{again}`");
             return Err(Failure::new(what).hint(hint).into());
         }
         let all = existing.iter();
@@ -142,7 +142,7 @@ impl Restoration<'_, '_, '_> {
             let mut earlier = String::new();
             if ids.first().is_some_and(|first| *first < self.saved.id) {
                 let list = self.run.command(&["restore", name.as_str(), "--list"]);
-                earlier = format!("; for an earlier state, run: {list}");
+                earlier = format!("; for an earlier state, run `{list}`");
             }
             self.run.line(format!("{name}{told}: {matching}{earlier}"));
             return self.say_where_it_is(record, existing);
@@ -202,7 +202,7 @@ impl Restoration<'_, '_, '_> {
                     .run
                     .command(&[&words[..], &["--from", "containers"]].concat());
                 self.run.line(format!(
-                    "  it {is} in Portainer, and {files} does not exist; to write one from the containers, run: {command}"
+                    "  it {is} in Portainer, and {files} does not exist; to write one from the containers, run `{command}`"
                 ));
             }
             RecordStep::Delete(_) | RecordStep::Gone => {
@@ -216,7 +216,7 @@ impl Restoration<'_, '_, '_> {
                     ));
                     let saved = shell_word(&self.saved.path.to_string_lossy()).into_owned();
                     self.run.line(format!(
-                        "  to print {of} as it was then, run: jq -j .compose.text {saved}"
+                        "  to print {of} as it was then, run `jq -j .compose.text {saved}`"
                     ));
                 }
             }
@@ -270,7 +270,7 @@ impl Restoration<'_, '_, '_> {
             "the snapshot does not contain these files: nothing more can be restored".to_owned()
         } else if failed && record.deploys(self.snapshot()) {
             format!(
-                "fix the problem above and run the command again; if Portainer's deployment fails, it removes every container. To restore only the containers, run: {again} --engine-only"
+                "fix the problem above and run the command again; if Portainer's deployment fails, it removes every container. To restore only the containers, run `{again} --engine-only`"
             )
         } else {
             "fix the problem above and run the command again: it continues from here".to_owned()
@@ -498,7 +498,7 @@ impl Restoration<'_, '_, '_> {
         };
         let command = self.run.undo_command(&snapshot.stack, &self.saved.id);
         self.run.warn(format!(
-            "Portainer was not contacted: {left}. When Portainer responds again, run: {command}"
+            "Portainer was not contacted: {left}. When Portainer responds again, run `{command}`"
         ));
     }
 }

@@ -56,7 +56,7 @@ impl Store {
             let saved = self.load(id).map_err(|error| {
                 let own = Failure::hint_of(&error).map_or_else(String::new, |own| format!("{own}; "));
                 let list = command(&["restore", self.stack(), "--list"]);
-                let hint = format!("{own}to restore another one, choose it with --to; to list the snapshots, run: {list}");
+                let hint = format!("{own}to restore another one, choose it with --to; to list the snapshots, run `{list}`");
                 Failure::new("a snapshot cannot be read, and none that is older is chosen by default").source(error).hint(hint)
             })?;
             if is(&saved.snapshot) {
@@ -95,7 +95,7 @@ impl Store {
         if !self.ids()?.is_empty() {
             let what = format!("no snapshot shows the complete stack {}", self.stack());
             let list = command(&["restore", self.stack(), "--list"]);
-            let hint = format!("to list the snapshots, run: {list}; choose one with --to");
+            let hint = format!("to list the snapshots, run `{list}`; choose one with --to");
             return Err(Failure::new(what).hint(hint).into());
         }
         Err(self.none().into())
@@ -154,7 +154,7 @@ impl Store {
         let Some(path) = self.path(id) else {
             let what = format!("no snapshot {id} of the stack {}", self.stack());
             let list = command(&["restore", self.stack(), "--list"]);
-            let hint = format!("to list the snapshots, run: {list}");
+            let hint = format!("to list the snapshots, run `{list}`");
             return Err(Failure::new(what).hint(hint).into());
         };
         let failed = || format!("failed to read snapshot {}", path.display());

@@ -43,7 +43,7 @@ pub fn check_state_dir(dir: &Path) -> Result<()> {
         return refused(
             &format!("its mode is {mode:03o}, but snapshots contain secrets"),
             format!(
-                "if only stacklift uses this directory, run: chmod 700 {}; otherwise, set STACKLIFT_STATE_DIR to another directory",
+                "if only stacklift uses this directory, run `chmod 700 {}`; otherwise, set STACKLIFT_STATE_DIR to another directory",
                 dir.display()
             ),
         );

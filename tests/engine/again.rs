@@ -32,7 +32,7 @@ fn what_matches_stays_and_what_only_stopped_is_started() {
     let (once, networks) = (stack.containers(), stack.networks());
     stack.restore().says(&[
         "  3 containers match the snapshot\n",
-        "is as it was: 3 containers match the snapshot; for an earlier state, run: ",
+        "is as it was: 3 containers match the snapshot; for an earlier state, run `",
     ]);
     stack.assert_has_objects(&before);
     // The same containers and networks by ID, and none was restarted.

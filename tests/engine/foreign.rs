@@ -78,7 +78,8 @@ fn says_and_repairs(stack: &Stack, run: &Run) {
     // A restart would end it for good.
     assert!(stack.lines(&format!("restart -t0 {vpn}")).is_empty());
     let line = after.lines().find(|line| line.contains(vpn));
-    let (_, command) = line.unwrap().split_once("recreate it then: ").unwrap();
+    let (_, command) = line.unwrap().split_once("recreate it then: `").unwrap();
+    let (command, _) = command.split_once('`').unwrap();
     let command = command.replace("docker compose", &Compose::Two.program());
     let command = stack.host.filled(&command);
     let output = Command::new("sh").args(["-c", &command]).output().unwrap();

@@ -27,7 +27,7 @@ fn b01_no_mount_port_or_setting_of_an_unedited_file_is_named() {
         .filter(|line| line.starts_with("  - "))
         .partition(|line| line.contains("SIGKILL") || line.contains("anonymous volume at"));
     assert!(known.len() > 2, "{said}");
-    let is_unexpected = |line: &&str| !line.contains("privileged-1: it is stopped");
+    let is_unexpected = |line: &&str| !line.contains("privileged: it is stopped");
     assert_eq!(others.into_iter().find(is_unexpected), None);
 }
 

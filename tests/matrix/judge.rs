@@ -192,11 +192,12 @@ fn all(world: &World) -> Vec<Container> {
 }
 
 /// Claims that hold in any world.
-const UNCERTAIN: [&str; 8] = [
+const UNCERTAIN: [&str; 9] = [
     "could not be listed",
     "could not check whether Portainer has the stack",
     "outcome is unknown",
     "may be gone",
+    "may be deploying",
     "may have been removed",
     "may exist",
     "may still be deploying",

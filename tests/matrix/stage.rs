@@ -213,9 +213,9 @@ fn run_after_kill(bench: &Bench, arguments: &str) -> Run {
 /// The arguments of the restore that a run names. A run that a hanging request ended had a short timeout: on a busy
 /// machine, it is too short for a restore.
 pub fn roll_back(run: &Run) -> Option<String> {
-    let (_, rest) = run.err.split_once("to roll back, run: ")?;
+    let (_, rest) = run.err.split_once("to roll back, run `")?;
     // Settings of the environment come first.
-    let (_, arguments) = rest.lines().next()?.split_once("stacklift ")?;
+    let (_, arguments) = rest.split('`').next()?.split_once("stacklift ")?;
     Some(arguments.replace("--timeout 1s", "--timeout 8s"))
 }
 

@@ -126,7 +126,7 @@ fn watch(
             console.state(&state.of(name));
             if state.roll_back_here().is_some() {
                 let again = typed.with(&["adopt", name]);
-                console.hint(&format!("to continue, run: {again}"));
+                console.hint(&format!("to continue, run `{again}`"));
             }
             show_roll_back(console, state.roll_back_here());
             one.report = Some(AdoptReport {

@@ -29,7 +29,7 @@ pub(super) fn settings(sourced: &Sourced) -> Vec<Check> {
         .iter()
         .filter_map(|entry| entry.error.as_ref());
     let check = |problem: &Finding| {
-        let otherwise = "to see every setting, run: stacklift config";
+        let otherwise = "to see every setting, run `stacklift config`";
         Check::of(subject, problem.clone(), otherwise)
     };
     let problems: Vec<Check> = files.chain(settings).map(check).collect();
@@ -148,6 +148,6 @@ pub(super) fn runs(settings: &Settings, engine: &EngineReader) -> Option<Check> 
         .iter()
         .map(|(kind, stacks)| format!("{kind}: {}", stacks.join(", ")));
     let fact = facts.collect::<Vec<_>>().join("; ");
-    let hint = "to see what to do, run: stacklift list";
+    let hint = "to see what to do, run `stacklift list`";
     (!left.is_empty()).then(|| Check::warning("runs", fact, hint))
 }

@@ -46,11 +46,11 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
                 "The last run failed, or did not finish: restore what ran before, then plan again."
             }
             InterruptedRun::Continue(_) => &format!(
-                "The last run did not finish. To undo it, run: {}",
+                "The last run did not finish. To undo it, run `{}`",
                 command(&["restore", &stack.name])
             ),
             InterruptedRun::NotDeployed(command) => &format!(
-                "The last adoption failed: the earlier containers run, but Portainer has what was sent. To undo that: {command}"
+                "The last adoption failed: the earlier containers run, but Portainer has what was sent. To undo that: `{command}`"
             ),
         };
         console.text(Meaning::Plain, what);
@@ -59,7 +59,7 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
         }
     }
     if let Some(restore) = &report.restore_command {
-        let what = format!("To restore its last snapshot instead, run: {restore}");
+        let what = format!("To restore its last snapshot instead, run `{restore}`");
         console.text(Meaning::Plain, &what);
     }
     for request in &report.unanswered {
@@ -318,19 +318,7 @@ pub(in crate::cli) fn show_list<'l>(
     services: &'l [ServicePlan],
     console: &Console,
 ) {
-    let owner = |loss: &'l Finding| {
-        let of = |one: &&ServicePlan| {
-            loss.subject
-                .as_ref()
-                .is_some_and(|own| one.containers.contains(own))
-        };
-        let owner = match services.iter().find(of) {
-            Some(row) if row.containers.len() > 1 => loss.subject.as_ref(),
-            Some(row) => Some(&row.service),
-            None => loss.service.as_ref().or(loss.subject.as_ref()),
-        };
-        owner.map_or("stack", String::as_str)
-    };
+    let owner = |loss: &'l Finding| loss.owner(services).unwrap_or("stack");
     let column = column(list.iter().map(owner));
     for loss in list {
         let (start, text) = line((Meaning::Plain, "  "), (owner(loss), column), &loss.message);

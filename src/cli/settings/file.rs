@@ -47,7 +47,7 @@ fn text_of(
     read.map_err(|error| {
         let hint = match Refused::of(&error) {
             Some(Refused::Exposed) => {
-                format!("check its owner, then run: chmod 600 {}", path.display())
+                format!("check its owner, then run `chmod 600 {}`", path.display())
             }
             _ => hint.to_owned(),
         };
@@ -71,11 +71,11 @@ pub(in crate::cli) fn settings_text(path: &Path) -> Result<Option<(String, Value
         let what = format!(
             "refusing to read the settings file {path}: it must be a file that is owned by you or root and not writable by others"
         );
-        let hint = format!("check its owner, then run: chmod go-w {path}");
+        let hint = format!("check its owner, then run `chmod go-w {path}`");
         return Err(Failure::new(what).hint(hint).into());
     }
     let hint =
-        "it must be a UTF-8 text file that you can read; to write one, run: stacklift config init";
+        "it must be a UTF-8 text file that you can read; to write one, run `stacklift config init`";
     let text = text_of("settings file", path, opened, hint)?;
     let values = parse(path, &text)?;
     Ok(Some((text, values)))

@@ -35,7 +35,7 @@ impl Plan {
             let new = now
                 .iter()
                 .filter(|loss| !before.contains(&loss.without_files()));
-            worse.extend(new.map(|finding| format!("{kind}: {finding}")));
+            worse.extend(new.map(|finding| format!("{kind}: {}", finding.told(&self.services))));
         }
         worse
     }

@@ -370,7 +370,7 @@ mod tests {
         let start =
             "web does not run with the variables of its files: B and C are not in the files\n";
         assert!(blockers[0].starts_with(start), "{blockers:?}");
-        assert!(blockers[0].ends_with(" and run: docker compose up -d"));
+        assert!(blockers[0].ends_with(" and run `docker compose up -d`"));
         assert!(!blockers[0].contains("hunter2"));
     }
 
@@ -446,7 +446,7 @@ mod tests {
         assert!(blocker.starts_with(start), "{blocker}");
         assert!(blocker.contains("add HTTP_PROXY to .env"), "{blocker}");
         assert!(
-            blocker.ends_with("docker compose up -d --force-recreate"),
+            blocker.ends_with("`docker compose up -d --force-recreate`"),
             "{blocker}"
         );
         let keep = Keep {

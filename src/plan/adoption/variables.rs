@@ -63,12 +63,12 @@ pub(super) fn other_variables(
     let up = up(facts.files);
     let drop = if starts_again {
         format!(
-            "to use those of the files, which recreates the container, go to the stack's directory and run: {up}"
+            "to use those of the files, which recreates the container, go to the stack's directory and run `{up}`"
         )
     } else {
         // N34
         format!(
-            "to drop them, remove `proxies` from the Docker configuration if they are from there, go to the stack's directory and run: {up} --force-recreate"
+            "to drop them, remove `proxies` from the Docker configuration if they are from there, go to the stack's directory and run `{up} --force-recreate`"
         )
     };
     let hint = format!("pass --keep-variables to keep the values of the containers{add}; {drop}");

@@ -10,12 +10,12 @@ pub use needs::images_to_pull;
 use crate::{
     compose::Project,
     finding::{Finding, Kind},
-    model::{Condition, Container, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
+    model::{Container, PORTAINER_FOLDERS, is_portainers, may_be_portainers},
     plan::{
         Facts, Fate, InPortainer, PathKind, Plan, ServicePlan, edited::differs_from_adoption,
         facts::absolute, fate_of,
     },
-    text::{listed, operands, printable, shell_word},
+    text::{operands, printable, shell_word},
 };
 
 /// Everything that prevents the adoption of `plan` besides the text.
@@ -149,7 +149,7 @@ impl<'f> Blocking<'_, 'f> {
         let is_other = is_there && !matches!(record.in_portainer, UpToDate | FromGit);
         let Facts { name, dir, .. } = *self.facts;
         let hint = format!(
-            "adopt it from there: {}; if it has moved here, rename that directory",
+            "adopt it from there: `{}`; if it has moved here, rename that directory",
             command(name, from)
         );
         let what = format!("{name} was adopted from {from}, not from {dir}");
@@ -197,7 +197,7 @@ impl<'f> Blocking<'_, 'f> {
                 )
             } else if sees_every_stack && is_portainers {
                 format!(
-                    "Portainer has no stack for them: if they are of another Portainer that is gone, run: stacklift export {} --to {} --force --from portainer-data; otherwise, {recreate}",
+                    "Portainer has no stack for them: if they are of another Portainer that is gone, run `stacklift export {} --to {} --force --from portainer-data`; otherwise, {recreate}",
                     shell_word(name),
                     shell_word(own)
                 )
@@ -207,7 +207,7 @@ impl<'f> Blocking<'_, 'f> {
                 "Portainer may have started them in a directory of its own: use the API key of an administrator, who sees every Portainer stack".to_owned()
             } else if !sees_every_stack && may_be_portainers {
                 format!(
-                    "if Portainer started them, use the API key of an administrator, who sees every Portainer stack; otherwise, adopt them from there: {}",
+                    "if Portainer started them, use the API key of an administrator, who sees every Portainer stack; otherwise, adopt them from there: `{}`",
                     command(name, dir)
                 )
             } else if is_missing {
@@ -217,7 +217,7 @@ impl<'f> Blocking<'_, 'f> {
                     "both directories use the project name {name}: set another `name:` in one of the Compose files and recreate its containers; to keep the data of its volumes, give them their present names explicitly"
                 )
             } else {
-                format!("adopt them from there: {}", command(name, dir))
+                format!("adopt them from there: `{}`", command(name, dir))
             };
             let what = format!("containers of project {name} were started in {dir}, not in {own}");
             let blocker = Finding::new(what, hint).short("started in another directory");
@@ -373,7 +373,7 @@ impl<'f> Blocking<'_, 'f> {
         if !orphans.is_empty() {
             let keep = "pass --leave-orphans to leave them as they are";
             let remove = format!(
-                "remove them: {} rm --force {}",
+                "remove them: `{} rm --force {}`",
                 self.facts.tool,
                 undefined.join(" ")
             );
@@ -415,14 +415,7 @@ impl<'f> Blocking<'_, 'f> {
     /// Containers that Compose cannot start, and those that it would start although they have ended or somebody stopped them
     /// (M05, N08, B42). Of a stack that is stopped as a whole, only a service that another one waits for until it has succeeded is certainly a job.
     fn not_running(&mut self, project: &Project) {
-        let dependencies = project
-            .services
-            .iter()
-            .flat_map(|service| &service.depends_on);
-        let awaited: BTreeSet<&str> = dependencies
-            .filter(|(_, dependency)| dependency.condition == Condition::Completed)
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let awaited = project.jobs();
         let (mut paused, mut removed, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         let (mut failed, mut of_failed) = (Vec::new(), Vec::new());
         let mut left_over = Vec::new();
@@ -464,15 +457,18 @@ impl<'f> Blocking<'_, 'f> {
         }
         let tool = self.facts.tool;
         let what = "paused containers cannot be adopted: Compose cannot start them";
-        let hint = format!("unpause them first: {tool} unpause {}", paused.join(" "));
+        let hint = format!("unpause them first: `{tool} unpause {}`", paused.join(" "));
         let blocker = Finding::about(paused, what, hint);
         self.blockers
             .extend(blocker.map(|blocker| blocker.short("paused containers")));
-        let hint = format!("remove them first: {tool} rm --force {}", removed.join(" "));
+        let hint = format!(
+            "remove them first: `{tool} rm --force {}`",
+            removed.join(" ")
+        );
         let what = "containers are being removed";
         self.blockers.extend(Finding::about(removed, what, hint));
         let hint = format!(
-            "if nothing in them is needed, remove them: {tool} rm {}",
+            "if nothing in them is needed, remove them: `{tool} rm {}`",
             operands(&left_over)
         );
         let what = "containers are left over: another one of the same service and number runs";
@@ -482,7 +478,7 @@ impl<'f> Blocking<'_, 'f> {
             .extend(blocker.map(|blocker| blocker.short("left-over containers")));
         let what = "Docker could not start these containers the last time, and the deployment would fail in the same way";
         let start = of_failed.join(" ");
-        let hint = format!("fix the reason, then start them: {tool} start {start}");
+        let hint = format!("fix the reason, then start them: `{tool} start {start}`");
         let blocker = Finding::about(failed, what, hint);
         self.blockers
             .extend(blocker.map(|blocker| blocker.short("last start failed")));
@@ -496,10 +492,10 @@ impl<'f> Blocking<'_, 'f> {
         self.blockers
             .extend(blocker.map(|blocker| blocker.short("network was removed")));
         if !ended.is_empty() {
-            let (what, short) = if has_failed {
-                ("stopped services would be started", "would be started")
+            let what = if has_failed {
+                "stopped services would be started"
             } else {
-                ("finished jobs would run again", "would run again")
+                "finished jobs would run again"
             };
             let is_needed =
                 |one: &ServicePlan| one.needs.iter().any(|need| jobs.contains(need.as_str()));
@@ -508,9 +504,8 @@ impl<'f> Blocking<'_, 'f> {
             } else {
                 "pass --rerun-jobs to start them, or give them a profile that is not active"
             };
-            let short = format!("{} {short}", listed(&Vec::from_iter(jobs)));
-            let what = format!("{what}: Portainer starts every service");
-            let blocker = Finding::new(what, hint).short(&short);
+            let told = format!("{what}: Portainer starts every service");
+            let blocker = Finding::new(told, hint).short(what);
             self.blockers.push(blocker.details(ended));
         }
     }

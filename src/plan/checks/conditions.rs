@@ -110,7 +110,7 @@ impl Plan {
                 Err(why) if required || matches!(why, Unmet::NeverEnds) => {
                     let again = match why {
                         Unmet::Failed(_) => {
-                            format!("; to run it again: {} start {shown}", facts.tool)
+                            format!("; to run it again: `{} start {shown}`", facts.tool)
                         }
                         _ => String::new(),
                     };
@@ -127,10 +127,10 @@ impl Plan {
             match state {
                 Until::Met => {}
                 Until::Pending => self.warn(format!(
-                    "service {own} waits until {shown} {until}: `adopt` waits for that before it sends anything"
+                    "service {own} waits until {name} {until}: `adopt` waits for that before it sends anything"
                 )),
                 Until::Rerun => self.warn(format!(
-                    "{shown} runs twice, because service {own} waits until it {until}: first by `adopt`, which sends nothing if it fails, then by the deployment"
+                    "{name} runs twice, because service {own} waits until it {until}: first by `adopt`, which sends nothing if it fails, then by the deployment"
                 )),
             }
             self.awaited.push(Awaited {

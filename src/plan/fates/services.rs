@@ -230,7 +230,7 @@ impl Plan {
                     "Portainer stack {id} is in error: an update would remove the containers of {one} and not recreate them"
                 );
                 let hint = format!(
-                    "remove those containers, or go back to a state without Portainer stack {id}: stacklift restore {name}"
+                    "remove those containers, or go back to a state without Portainer stack {id}: `stacklift restore {name}`"
                 );
                 let blocker = Finding::new(what, hint);
                 self.blockers

@@ -134,7 +134,7 @@ fn harmed(
     let name = shell_word(container.name());
     let how = match remedy {
         Remedy::Nothing => String::new(),
-        Remedy::Restart => format!("; restart it then: {tool} restart {name}"),
+        Remedy::Restart => format!("; restart it then: `{tool} restart {name}`"),
         Remedy::Recreate => format!("; recreate it then: {}", recreate(container, tool, is_own)),
     };
     let belongs = if is_own {
@@ -176,11 +176,11 @@ fn recreate(container: &Container, tool: &str, is_own: bool) -> String {
     let by_compose = !is_own && !container.is_one_off(tool);
     let (Some(project), Some(service), true) = (label("project"), label("service"), by_compose)
     else {
-        return format!("{tool} rm -f {name}, then create it again as it was created before");
+        return format!("`{tool} rm -f {name}`, then create it again as it was created before");
     };
     let dir = label("project.working_dir").unwrap_or_default();
     if dir.starts_with(PORTAINER_FOLDERS) {
-        return format!("{tool} rm -f {name}, then update the stack {project} in Portainer");
+        return format!("`{tool} rm -f {name}`, then update the stack {project} in Portainer");
     }
     let files = container.config_files(tool);
     let mut words = vec![tool, "compose", "-p", project];
@@ -190,7 +190,7 @@ fn recreate(container: &Container, tool: &str, is_own: bool) -> String {
     words.extend(files.flat_map(|file| ["-f", file]));
     words.extend(["up", "-d", "--force-recreate", service]);
     let words: Vec<_> = words.into_iter().map(shell_word).collect();
-    words.join(" ")
+    format!("`{}`", words.join(" "))
 }
 
 impl Foreign {

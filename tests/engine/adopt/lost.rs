@@ -100,7 +100,7 @@ fn keeps_what_runs(case: Case) {
         "exported $PROJECT to {to}: compose.yaml and .env, 1 variable
   =  db   an adoption keeps its container
   =  web  an adoption keeps its container
-next: check the files, then run: stacklift adopt $PROJECT --dir {to}
+next: check the files, then run `stacklift adopt $PROJECT --dir {to}`
 "
     );
     assert_eq!(run.all(), expected);

@@ -150,7 +150,7 @@ pub(super) fn show_rest(
         if let Some(what) = said(&edited, "was left out: edited in Portainer") {
             let name = if let [one] = edited[..] { one } else { "STACK" };
             let plan = command.with(&["plan", name]);
-            console.note(&format!("{what}; to see what to do, run: {plan}"));
+            console.note(&format!("{what}; to see what to do, run `{plan}`"));
         }
         let is_blocked = |result| matches!(result, R::Blocked | R::Unfinished);
         if let Some(what) = said(&names(report, is_blocked), "was not adopted") {

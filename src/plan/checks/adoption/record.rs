@@ -38,7 +38,7 @@ impl Blocking<'_, '_> {
         if self.facts.is_portainers(dir) && !self.plan.sends_nothing() {
             self.add(
                 format!("{dir} is the directory of Portainer stack {id}: the stack is in Portainer already"),
-                format!("change the stack in Portainer, or write it into a directory of your own: stacklift export {}", shell_word(name)),
+                format!("change the stack in Portainer, or write it into a directory of your own: `stacklift export {}`", shell_word(name)),
             );
         }
         if record.contents.is_none() && !self.facts.is_forbidden() {

@@ -39,8 +39,8 @@ fn b21_each_use_has_its_remedy() {
     let may_be = "if that container is recreated or removed";
     let was = "since that container was recreated or removed";
     let recreate =
-        "; recreate it then: docker rm -f x, then create it again as it was created before";
-    let restart = "; restart it then: docker restart x";
+        "; recreate it then: `docker rm -f x`, then create it again as it was created before";
+    let restart = "; restart it then: `docker restart x`";
     for (host, touch, use_of, when, remedy) in [
         (&shared, Touch::Replaced, network, replaced, recreate),
         (&shared, Touch::Restarted, network, restarted, restart),
@@ -66,8 +66,8 @@ fn b21_harm_spreads_in_the_order_of_the_repair() {
     let first = container("c", &json!({ "NetworkMode": format!("container:{OLD}") }));
     let all = [last, container("b", &of_c), first];
     for (touch, remedy) in [
-        (Touch::Replaced, "recreate it then: docker rm -f"),
-        (Touch::Restarted, "restart it then: docker restart"),
+        (Touch::Replaced, "recreate it then: `docker rm -f"),
+        (Touch::Restarted, "restart it then: `docker restart"),
     ] {
         let found = texts(touch, &all);
         let names: Vec<&str> = found.iter().filter_map(|name| name.get(..2)).collect();
@@ -97,7 +97,7 @@ fn b21_compose_recreates_its_own_containers() {
                 "com.docker.compose.project.working_dir": "/opt/my stacks/vpn",
                 "com.docker.compose.project.config_files": "/opt/my stacks/vpn/compose.yaml",
             }),
-            "docker compose -p vpn --project-directory '/opt/my stacks/vpn' -f '/opt/my stacks/vpn/compose.yaml' up -d --force-recreate dl",
+            "docker compose -p vpn --project-directory '/opt/my stacks/vpn' -f '/opt/my stacks/vpn/compose.yaml' up -d --force-recreate dl`",
         ),
         (
             json!({
@@ -105,7 +105,7 @@ fn b21_compose_recreates_its_own_containers() {
                 "com.docker.compose.service": "dl",
                 "com.docker.compose.project.working_dir": "/data/compose/7",
             }),
-            "docker rm -f x, then update the stack vpn in Portainer",
+            "`docker rm -f x`, then update the stack vpn in Portainer",
         ),
         (
             json!({
@@ -113,7 +113,7 @@ fn b21_compose_recreates_its_own_containers() {
                 "com.docker.compose.service": "a",
                 "com.docker.compose.oneoff": "True",
             }),
-            "docker rm -f x, then create it again as it was created before",
+            "`docker rm -f x`, then create it again as it was created before",
         ),
     ] {
         let mut one = container("x", &host);
