@@ -8,7 +8,7 @@ use super::{Cause, RecordStep, Restoration, Scope, volumes::RECREATED};
 use crate::{
     failure::Failure,
     finding::Finding,
-    model::{Deployment, Record, Rights, portainer_name},
+    model::{Container, Deployment, Record, Rights, portainer_name},
     observe::{Evidence, environment},
     plan::{Environment, refused_name, unusable},
     portainer::{Contents, Deletion, Error, Payload, Repository},
@@ -301,6 +301,7 @@ impl Restoration<'_, '_, '_> {
 
     fn delete_record(&mut self, record: &Record) -> Result<()> {
         let id = &record.id;
+        let before = (self.touched, self.run.state().clone());
         self.run.detail("delete", format!("Portainer stack {id}"));
         self.run.wait(format!("deleting Portainer stack {id}"));
         let mut deleted = self.send(|run| run.delete(record));
@@ -333,12 +334,19 @@ impl Restoration<'_, '_, '_> {
                 Ok(None) => Ok(()),
                 _ => Err(error.into()),
             },
-            // The stack is down until the containers are recreated.
             Err(error @ Error::Unknown { .. }) => {
                 self.settle()?;
-                if self.find_record()?.is_some() {
-                    self.trouble(format!("{:#}", anyhow::Error::from(error)));
+                if self.find_record()?.is_none() {
+                    return Ok(());
                 }
+                // The request had no effect: nothing is interrupted for a Portainer stack that stays.
+                if self.is_as_before()? {
+                    self.touched = before.0;
+                    self.run.set_state(before.1);
+                    return Err(error.into());
+                }
+                // The stack is down until the containers are recreated.
+                self.trouble(format!("{:#}", anyhow::Error::from(error)));
                 Ok(())
             }
             Ok(Deletion::Done) => Ok(()),
@@ -353,6 +361,16 @@ impl Restoration<'_, '_, '_> {
                 }
             },
         }
+    }
+
+    /// Whether there were containers before the first change, and they are as they were.
+    fn is_as_before(&self) -> Result<bool> {
+        let now = self.existing()?;
+        let is_there = |one: &Container| {
+            let mut now = now.iter();
+            now.any(|other| other.id_and_state() == one.id_and_state())
+        };
+        Ok(!self.before.is_empty() && self.before.iter().all(is_there))
     }
 
     fn update_record(&mut self, record: &Record, contents: &Contents) -> Result<()> {
