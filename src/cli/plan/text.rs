@@ -237,7 +237,11 @@ fn show_way(way: Way, of: &Plan, console: &Console) {
         "Migrating it"
     };
     let down = downtime(&of.services);
-    let started = of.services_with(|service| matches!(service.fate, Fate::Started(_)));
+    let started = of.services_with(|service| match service.fate {
+        Fate::Started(_) => true,
+        Fate::Recreated(_) | Fate::Unknown(_) => way == Way::Adopt && of.is_stopped,
+        _ => false,
+    });
     let lost = match () {
         () if !of.losses_known => format!("What {} loses is unknown.", verb.to_lowercase()),
         () if !of.losses.is_empty() => format!("{verb} loses:"),
