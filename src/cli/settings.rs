@@ -213,7 +213,7 @@ fn rest(name: &str) -> &str {
     name.split_once('_').map_or("", |(_, rest)| rest)
 }
 
-/// A warning that names the variables that only look like those of this program. `None` if there are none.
+/// A warning that names the variables that may be meant as those of this program. `None` if there are none.
 pub(super) fn unknown_variables() -> Option<String> {
     let known = options::ALL.map(|setting| setting.variable);
     let known = [&known[..], &OTHER_VARIABLES].concat();
@@ -221,14 +221,12 @@ pub(super) fn unknown_variables() -> Option<String> {
     let unknown: BTreeSet<String> = names.filter(|name| !known.contains(&&**name)).collect();
     // One prefix is as good as the other.
     let with_rest = |wanted: &str| known.iter().copied().find(|name| rest(name) == wanted);
-    let told = unknown.iter().map(|name| {
+    // Others are somebody else's.
+    let told = unknown.iter().filter_map(|name| {
         let own = rest(name);
-        let meant = with_rest(own)
-            .or_else(|| with_rest(near(own, known.iter().copied().map(rest)).first()?));
-        match meant {
-            Some(meant) => format!("{name} (did you mean {meant}?)"),
-            None => name.to_owned(),
-        }
+        let near = || with_rest(near(own, known.iter().copied().map(rest)).first()?);
+        let meant = with_rest(own).or_else(near)?;
+        Some(format!("{name} (did you mean {meant}?)"))
     });
     let told: Vec<String> = told.collect();
     let noun = plural(told.len(), "variable");
