@@ -14,7 +14,9 @@ pub use count::{
 };
 pub use credentials::{replace_credentials, without_credentials};
 pub use digest::sha256;
-pub use escape::{excerpt, last_words, needs_escaping, printable, without_error_numbers};
+pub use escape::{
+    excerpt, last_words, needs_escaping, percent_encoded, printable, without_error_numbers,
+};
 pub use mask::{HIDDEN, Hit, Mask};
 pub use near::near;
 pub use shell::{command, operands, shell_word};

@@ -20,7 +20,6 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use ureq::{Agent, http::Method};
@@ -41,7 +40,7 @@ use crate::{
     memory::Memory,
     model::{Container, compose_label},
     parallel::{MAX_CONCURRENT, in_parallel},
-    text::excerpt,
+    text::{excerpt, percent_encoded},
 };
 
 /// The oldest API version that this client supports: Docker Engine 20.10.
@@ -49,13 +48,6 @@ const OLDEST: Version = Version(1, 41);
 
 /// The newest API version that this client supports.
 const NEWEST: Version = Version(1, 51);
-
-/// The characters to encode in a path or a query: all but the unreserved characters of RFC 3986.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
 
 /// A client of one engine. Threads share its connections, which stay open.
 #[derive(Debug)]
@@ -499,11 +491,6 @@ fn unframed(mut log: &[u8]) -> Vec<u8> {
     }
     text.extend_from_slice(log);
     text
-}
-
-/// `text` as a part of a path or a query.
-fn percent_encoded(text: &str) -> String {
-    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 #[cfg(test)]

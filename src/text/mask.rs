@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeSet, ops::Range};
 
 use serde_json::{Value, json};
 
-use super::replace_credentials;
+use super::{percent_encoded, replace_credentials};
 
 /// What is shown in place of a value.
 pub const HIDDEN: &str = "***";
@@ -130,14 +130,7 @@ struct Secret {
 
 impl Secret {
     fn new(text: &str) -> Self {
-        let in_url = |byte: u8| {
-            if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-                char::from(byte).to_string()
-            } else {
-                format!("%{byte:02X}")
-            }
-        };
-        let in_url: String = text.bytes().map(in_url).collect();
+        let in_url = percent_encoded(text);
         let mut forms = BTreeSet::from([
             text.to_owned(),
             text.replace('$', "$$"),
