@@ -438,7 +438,7 @@ fn not_linked(situation: &Situation, before: &Before, id: &str) -> Finding {
     let cost = iter::once(cost).chain(said(&running, "would be interrupted"));
     let name = situation.stack.name().as_str();
     let undo = situation.before_portainer();
-    let undo = undo.map(|id| command(&["restore", name, "--to", &id]));
+    let undo = undo.map(|id| format!("`{}`", command(&["restore", name, "--to", &id])));
     let undo = undo.unwrap_or_else(|| {
         "save what only its containers have, delete it in Portainer, and start it with Compose"
             .to_owned()

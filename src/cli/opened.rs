@@ -291,7 +291,7 @@ fn elsewhere(
     let dir = lost_dir((own, location), containers, earlier);
     let export = command(&export_words(own, dir.as_deref()));
     let what = format!("{name} is in Portainer, and has no Compose file on this host");
-    let hint = format!("edit it in Portainer; to write it to files: {export}");
+    let hint = format!("edit it in Portainer; to write it to files, run `{export}`");
     Failure::new(what).hint(hint).into()
 }
 

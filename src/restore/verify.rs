@@ -155,7 +155,7 @@ impl Restoration<'_, '_, '_> {
             let words = ["restore", name.as_str(), "--to", own];
             let command = self.run.command(&words);
             self.run.line(format!(
-                "  to get back what was edited in Portainer: {command}"
+                "  to get back what was edited in Portainer, run `{command}`"
             ));
         }
         self.say_where_it_is(record, existing);

@@ -63,7 +63,7 @@ pub(super) fn run(
     let own = own.filter(|own| own.is_found() && !is_same(own.dir(), &to));
     console.told(&match own.and_then(|own| own.export_command()) {
         Some(export) => format!(
-            "next: check the files, then write them over your Compose file, of which a copy stays: {export} --from containers"
+            "next: check the files, then write them over your Compose file, of which a copy stays: `{export} --from containers`"
         ),
         None => next(settings, name, &to),
     });

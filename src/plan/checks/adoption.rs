@@ -89,7 +89,7 @@ impl<'f> Blocking<'_, 'f> {
             let hint = match own {
                 "" => "give the project a name of the characters a-z, 0-9, - and _".to_owned(),
                 own => format!(
-                    "adopt it under the name of its project: {}",
+                    "adopt it under the name of its project: `{}`",
                     command(own, dir)
                 ),
             };
@@ -107,7 +107,7 @@ impl<'f> Blocking<'_, 'f> {
             let what = format!(
                 "the project of {dir} is {project}, not {name}: its volumes and networks have that name"
             );
-            let hint = format!("adopt it under that name: {}", command(project, dir));
+            let hint = format!("adopt it under that name: `{}`", command(project, dir));
             self.add(what, hint);
         }
     }
@@ -134,7 +134,7 @@ impl<'f> Blocking<'_, 'f> {
                 .map(|container| container.name().to_owned());
             let what = format!("containers of {dir} belong to project {project}, not to {name}");
             let adopt = format!("stacklift adopt {}", operands(&[project]));
-            let hint = format!("adopt them under that name: {adopt}");
+            let hint = format!("adopt them under that name: `{adopt}`");
             Finding::new(what, hint).details(names)
         });
         others.collect()
