@@ -55,6 +55,8 @@ pub(super) struct Console {
     /// Whether a part of a result could not be written.
     is_incomplete: AtomicBool,
     secrets: Mutex<Vec<Mask>>,
+    /// Starts of paths, and what is shown in their place.
+    renamed: Mutex<Vec<(String, String)>>,
     spinner: Mutex<Option<Spinner>>,
     /// What is printed later, because another console is shown; `None` if it is printed at once.
     held: Mutex<Option<Held>>,
@@ -130,6 +132,11 @@ impl Console {
     /// Masks further secrets, also in JSON, in all output from now on.
     pub(super) fn hide_all(&self, secrets: &[&str]) {
         lock(&self.secrets).push(Mask::new(secrets.iter().copied()));
+    }
+
+    /// Shows paths that start with `from` as such that start with `to`, in all output from now on.
+    pub(super) fn rename(&self, from: &str, to: &str) {
+        lock(&self.renamed).push((from.to_owned(), to.to_owned()));
     }
 
     /// Prints a step: a verb and its object.
@@ -239,7 +246,7 @@ impl Console {
         // Fails if it is no terminal.
         let _ = tcflush(stdin(), QueueSelector::IFlush);
         let most = of_terminal(stderr()).map(|columns| columns.saturating_sub(answers.len()));
-        let question = self.without_secrets(&wrap_lines(&printable(question), 0, most));
+        let question = self.shown(&wrap_lines(&printable(question), 0, most));
         {
             let mut terminal = anstream::stderr().lock();
             let _ = write!(terminal, "{}{answers}", Meaning::Label.paint(&question));
@@ -480,7 +487,7 @@ impl Console {
     }
 
     fn print(&self, stream: Stream, text: &str) -> io::Result<()> {
-        let text = self.without_secrets(text);
+        let text = self.shown(text);
         if let Some(held) = &mut *lock(&self.held) {
             held.lines.push((stream, text));
             return Ok(());
@@ -518,11 +525,13 @@ impl Console {
         }
     }
 
-    /// What is printed: without secrets, and without the numbers of the operating system's errors.
-    fn without_secrets(&self, text: &str) -> String {
+    /// What is printed: without secrets, without the numbers of the operating system's errors, and with the paths that the user knows.
+    fn shown(&self, text: &str) -> String {
         let text = without_error_numbers(text);
         let hide = |text: String, mask: &Mask| mask.hide(&text);
-        lock(&self.secrets).iter().fold(text.into_owned(), hide)
+        let text = lock(&self.secrets).iter().fold(text.into_owned(), hide);
+        let rename = |text: String, (from, to): &(String, String)| text.replace(from, to);
+        lock(&self.renamed).iter().fold(text, rename)
     }
 }
 

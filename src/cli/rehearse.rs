@@ -16,7 +16,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use rehearsal::World;
+use rehearsal::{COMPOSE_VERSION, World};
 
 use self::{
     embedded::{Embedded, FACTS, FLAGS},
@@ -44,6 +44,9 @@ use crate::{
 /// The default example. It shows each kind of loss.
 const DEFAULT: &str = "books-db";
 
+/// What a rehearsal of the user's stack leaves open.
+const UNKNOWN: &str = "The rehearsal does not look at your containers and images: `stacklift plan` does, and can find more that is recreated or lost.";
+
 pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> {
     let Cli { common, console } = cli;
     let settings = Settings::of_rehearsal(common)?;
@@ -56,7 +59,7 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     remove_on_signal(folder.path(), console)?;
     let is_own = is_own(&name, arguments, common, &settings.location);
     let stage = if is_own {
-        of_user(&name, &settings.location, folder.path())?
+        of_user(&name, &settings.location, folder.path(), console)?
     } else {
         if !EXAMPLES.contains(&name.as_str()) {
             let all = EXAMPLES.join(", ");
@@ -64,18 +67,19 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
             let what = format!("unknown example stack {name}");
             return Err(Failure::new(what).hint(hint).into());
         }
-        of_examples(&settings.location, folder.path())?
+        of_examples(&settings.location, folder.path(), console)?
     };
     let stack = Stack::find(name, &stage.location)?;
-    console.line(&if is_own {
+    let what = if is_own {
         let dir = stack_dir(stack.name(), &settings.location)?;
         format!(
-            "rehearsing a copy of the files in {}, as if all of its services ran",
+            "rehearsing a copy of the files in {}, as if Compose {COMPOSE_VERSION} had started every service from them",
             dir.display()
         )
     } else {
         format!("rehearsing the example stack {}", stack.name())
-    });
+    };
+    console.text(Meaning::Plain, &what);
     let rehearsed = Rehearsed {
         arguments,
         settings: &settings,
@@ -125,7 +129,7 @@ impl Rehearsed<'_> {
         });
         console.done();
         if ended.is_ok() {
-            self.say_what_is_guessed();
+            self.say_what_is_unknown();
         }
         self.show_requests(&embedded);
         ended.map_err(without_snapshot)
@@ -156,7 +160,7 @@ impl Rehearsed<'_> {
         if adoption.is_some_and(|one| !one.blockers.is_empty()) {
             return Ended::verdict(1);
         }
-        self.say_what_is_guessed();
+        self.say_what_is_unknown();
         console.heading("Adopting it in the rehearsal");
         let before = embedded.world();
         let told = adoption.into_iter().flat_map(|way| &way.warnings);
@@ -202,10 +206,9 @@ impl Rehearsed<'_> {
         ended.map_err(without_snapshot)
     }
 
-    fn say_what_is_guessed(&self) {
+    fn say_what_is_unknown(&self) {
         if self.is_own {
-            let what = "What its images declare is guessed: `stacklift plan` may list more.";
-            self.console.text(Meaning::Plain, what);
+            self.console.text(Meaning::Plain, UNKNOWN);
         }
     }
 

@@ -16,6 +16,7 @@ use rehearsal::{World, seed};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::{
+    cli::console::Console,
     disk,
     failure::Failure,
     observe,
@@ -34,22 +35,35 @@ pub(super) struct Stage {
     pub(super) location: Location,
 }
 
-/// The example stacks, started without Portainer.
-pub(super) fn of_examples(at: &Location, folder: &Path) -> Result<Stage> {
+/// The example stacks, started without Portainer, and shown as if they were in the stacks root.
+pub(super) fn of_examples(at: &Location, folder: &Path, console: &Console) -> Result<Stage> {
     let root = folder.join("stacks");
     seed::write(&root).context("failed to write the example stacks")?;
     let world = World::with_examples(&key()?, path_text(&root)?)
         .map_err(|reason| anyhow!("failed to start the example stacks: {reason}"))?;
+    console.rename(path_text(&root)?, path_text(&at.root)?);
     let location = Location { root, ..at.clone() };
     Ok(Stage { world, location })
 }
 
-/// A copy of the user's stack, started without Portainer.
-pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<Stage> {
+/// A copy of the user's stack, started without Portainer, and shown with the paths of its originals.
+pub(super) fn of_user(
+    name: &StackName,
+    at: &Location,
+    folder: &Path,
+    console: &Console,
+) -> Result<Stage> {
     let stack = Stack::find(name.clone(), at)?;
     let source = stack.read_own()?;
     let root = mirrored(folder, stack.dir().parent().unwrap_or(Path::new("/")));
     let copy = root.join(name.as_str());
+    let copy_text = path_text(&copy)?;
+    console.rename(copy_text, stack.dir_text());
+    console.rename(path_text(&mirrored(folder, Path::new("")))?, "/");
+    let home = std::env::home_dir();
+    if let Some(home) = home.as_deref().and_then(Path::to_str) {
+        console.rename(HOME, home);
+    }
     let (compose_files, mut files) = files_of(&stack, &source)?;
     if let Some(env) = source.env {
         files.insert(stack.dir().join(".env"), env);
@@ -69,9 +83,8 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
         let to = copied(path);
         write_copy(&to, text)?;
         // A text can also name the file by its absolute path, or by `~`.
-        let home = std::env::home_dir();
-        let below_home =
-            home.and_then(|home| Some(Path::new(HOME).join(path.strip_prefix(home).ok()?)));
+        let inside_home = home.as_ref().map(|home| path.strip_prefix(home));
+        let below_home = inside_home.and_then(|inside| Some(Path::new(HOME).join(inside.ok()?)));
         let paths = [Some(&to), Some(path), below_home.as_ref()];
         for path in paths.into_iter().flatten() {
             let folder = path_text(path.parent().unwrap_or(Path::new("/")))?;
@@ -79,16 +92,10 @@ pub(super) fn of_user(name: &StackName, at: &Location, folder: &Path) -> Result<
             world.add_stack(folder, [(name.unwrap_or_default(), text.as_str())]);
         }
     }
-    let copy_text = path_text(&copy)?;
     let copied_files: Vec<PathBuf> = compose_files.iter().map(|path| copied(path)).collect();
     let copied_files = copied_files.iter().map(|path| path_text(path));
     let copied_files = copied_files.collect::<Result<Vec<_>>>()?;
-    let mirror = path_text(folder)?.to_owned() + "/stacks/";
     let cannot_start = |reason: String| {
-        // The user knows the files, and not their copies.
-        let reason = reason
-            .replace(copy_text, stack.dir_text())
-            .replace(&mirror, "/");
         Failure::new(format!("cannot rehearse the stack {name}: it does not start"))
             .source(reason)
             .hint("check it with `docker compose config`; the rehearsal knows only the stack's Compose files and env files")
