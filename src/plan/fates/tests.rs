@@ -134,17 +134,32 @@ fn b47_a_hash_that_no_version_computes_is_another_configuration() {
 fn b47_what_is_unknown_of_a_service_is_named() {
     let device = json!({"capabilities": ["gpu"], "count": -1});
     let deploy = json!({"resources": {"reservations": {"devices": [device]}}});
-    let service = json!({"deploy": deploy, "image": "x"});
-    let config = json!({"services": {"web": service}});
-    let read = Read::printed(config, ComposeVersion(5, 6, 1));
-    let project = Project::new(&read, &BTreeMap::new(), None);
-    let mut world = started("5.6.1", Some(&sha256(&service.to_string())), "2.21.0");
-    "services: {web: {image: x, deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}}}"
-        .clone_into(&mut world.compose);
-    let why = "Compose in this version of Portainer may treat reserved devices without `count` differently";
-    world.on_disk = Some(project.clone());
-    world.read = Some(project);
-    assert_eq!(planned_of(&world).0, Fate::unknown(why));
+    // Portainer 2.30.0 has one of several versions of Compose, and only the first hashes `profiles`.
+    for (service, created_by, portainer, part) in [
+        (
+            json!({"deploy": deploy, "image": "x"}),
+            "5.6.1",
+            "2.21.0",
+            "reserved devices without `count`",
+        ),
+        (
+            json!({"profiles": ["a"], "image": "x"}),
+            "2.29.7",
+            "2.30.0",
+            "`profiles`",
+        ),
+    ] {
+        let config = json!({"services": {"web": service}});
+        let read = Read::printed(config.clone(), ComposeVersion(5, 6, 1));
+        let project = Project::new(&read, &BTreeMap::new(), None);
+        let hash = sha256(&service.to_string());
+        let mut world = started(created_by, Some(&hash), portainer);
+        world.compose = config.to_string().replace(",\"count\":-1", "");
+        let why = format!("Compose in this version of Portainer may treat {part} differently");
+        world.on_disk = Some(project.clone());
+        world.read = Some(project);
+        assert_eq!(planned_of(&world).0, Fate::unknown(&why));
+    }
 }
 
 /// Compose looks at them since 2.32 (N05).
