@@ -78,12 +78,21 @@ pub(super) fn show_next_steps(edit: Option<String>, undo: Option<String>, consol
     }
 }
 
-/// The containers, by the name of their service if it has only one.
+/// The containers, by the names of their services if each has only one: a sentence has either names of services, or of
+/// containers.
 fn containers(report: &AdoptReport) -> Vec<(&str, &AdoptedContainer)> {
     let services = report.services.iter();
-    let named = services.flat_map(|service| match service.containers.as_slice() {
-        [one] => vec![(service.service.as_str(), one)],
-        all => all.iter().map(|one| (one.name.as_str(), one)).collect(),
+    let are_single = services.clone().all(|one| one.containers.len() < 2);
+    let named = services.flat_map(|service| {
+        let own = service.containers.iter();
+        own.map(move |one| {
+            let name = if are_single {
+                &service.service
+            } else {
+                &one.name
+            };
+            (name.as_str(), one)
+        })
     });
     named.collect()
 }
