@@ -199,6 +199,24 @@ impl Project {
         self.has_hash(service, hash, Dialect::all())
     }
 
+    /// Whether a service has another hash than in another project, as each of these dialects computes it.
+    pub fn differs(
+        &self,
+        other: &Self,
+        service: &str,
+        dialects: impl IntoIterator<Item = Dialect>,
+    ) -> bool {
+        let hashed = |project: &Self, dialect: Dialect| -> Vec<Fields> {
+            let forms = project.forms(service).iter();
+            forms.flat_map(|form| dialect.hashed(form)).collect()
+        };
+        dialects.into_iter().all(|dialect| {
+            let others = hashed(other, dialect);
+            let mut own = hashed(self, dialect).into_iter();
+            own.all(|form| !others.contains(&form))
+        })
+    }
+
     /// The part of a service that the two dialects hash in different ways.
     pub fn difference(&self, service: &str, one: Dialect, other: Dialect) -> Option<&'static str> {
         one.difference(other, self.fields(service)?)

@@ -336,7 +336,7 @@ impl Deciding<'_> {
             return self.by_dialect(container, created_by, sent, name);
         }
         // The hash contains the ID of the container that it shares with, which is not always known.
-        if service.shares() {
+        if service.shares() && !self.is_edited(name) {
             return Fate::unknown("a namespace or volumes are shared with another container");
         }
         if sent.is_completed(name) {
@@ -364,6 +364,16 @@ impl Deciding<'_> {
             )),
             (_, None) => Fate::unknown("it is unknown which version of Compose started it"),
         }
+    }
+
+    /// Whether a service certainly has another configuration in what is sent than in what Portainer deployed.
+    fn is_edited(&self, service: &str) -> bool {
+        let dialects = self.portainer.map(PortainerCompose::dialects);
+        let deployed = self.facts.projects.deployed.as_ref();
+        deployed.is_some_and(|deployed| {
+            let dialects = dialects.unwrap_or_else(Dialect::all);
+            deployed.service(service).is_some() && self.sent.differs(deployed, service, dialects)
+        })
     }
 
     /// The fate of a container with the configuration that is sent, whose hash Portainer's Compose does not compute.
