@@ -214,9 +214,10 @@ impl Plan {
         }
     }
 
-    /// The same text and variables are sent again if a service does not run, or would be recreated. A job that has
-    /// finished counts as running, and so does one that a restore created again, which does not start it. If nothing is sent,
-    /// no container is touched, whatever a deployment would do.
+    /// The same text and variables are sent again if a service does not run, or has another image or configuration. A job that
+    /// has finished counts as running, and so does one that a restore created again, which does not start it. If nothing is
+    /// sent, no container is touched, whatever a deployment would do: another version of Compose may record the same
+    /// configuration in another form.
     fn update_unless_all_run(&mut self, facts: &Facts, project: &Project) {
         let Some(Request::Nothing(id)) = &self.request else {
             return;
@@ -225,8 +226,12 @@ impl Plan {
         let last = &facts.before.last_sent;
         let runs = |service: &ServicePlan| match service.fate {
             Fate::LeftBehind(_) | Fate::Removed(_) => true,
-            Fate::Recreated(_) => false,
-            Fate::Unchanged | Fate::Started(_) | Fate::Restarted(_) | Fate::Unknown(_) => {
+            Fate::Recreated(_) if !service.is_as_sent => false,
+            Fate::Recreated(_)
+            | Fate::Unchanged
+            | Fate::Started(_)
+            | Fate::Restarted(_)
+            | Fate::Unknown(_) => {
                 let own = inspected(facts, &service.containers);
                 let lacks_one = service.asked.is_some_and(|asked| asked > own.len());
                 let is_restored_job = |one: &Container| {

@@ -223,6 +223,14 @@ impl Deciding<'_> {
             && projects.is_as_on_disk(container, &service.name, tool)
     }
 
+    /// Whether a container has the image and the configuration that are sent, whichever version of Compose created it.
+    pub fn is_as_sent(&self, container: &Container, service: &Service) -> bool {
+        let hash = self.facts.label(container, "config-hash");
+        hash.is_some_and(|hash| self.sent.is_of(&service.name, hash))
+            && self.by_image(container, service).is_none()
+            && self.by_lack(container, service).is_none()
+    }
+
     /// The fate of a container whose configuration stays.
     fn by_state(&self, container: &Container, service: &Service) -> Fate {
         if container.is_being_removed() {
@@ -325,7 +333,7 @@ impl Deciding<'_> {
                     .find_map(|dialect| sent.open_part(name, dialect, created_by))
                     .or_else(|| others.find_map(|other| sent.difference(name, first, other)));
                 return Fate::Unknown(format!(
-                    "Compose in this version of Portainer may treat {} differently",
+                    "Compose in this version of Portainer may record {} in another form, and take that for a change",
                     part.unwrap_or("the service")
                 ));
             }
@@ -395,7 +403,7 @@ impl Deciding<'_> {
         let mut dialects = portainer.dialects().into_iter();
         let part = dialects.find_map(|dialect| sent.difference(service, created_by, dialect));
         Fate::Recreated(format!(
-            "{creator} started it, and Compose in Portainer treats {} differently",
+            "{creator} started it; Compose in Portainer records {} in another form, and takes that for a change",
             part.unwrap_or("the service")
         ))
     }

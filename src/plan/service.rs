@@ -27,6 +27,9 @@ pub struct ServicePlan {
     /// Whether its fate says that its image is a different one now.
     #[serde(skip)]
     pub tells_image: bool,
+    /// Whether its containers have the image and the configuration that are sent.
+    #[serde(skip)]
+    pub is_as_sent: bool,
     /// The services that it depends on.
     #[serde(skip)]
     pub needs: Vec<String>,

@@ -85,8 +85,11 @@ pub fn services(
         let needs = sent.into_iter().flat_map(|sent| sent.depends_on.keys());
         let is_newer =
             |one: &&Container| sent.is_some_and(|service| deciding.has_newer_image(one, service));
+        let is_as_sent =
+            |one: &&Container| sent.is_some_and(|service| deciding.is_as_sent(one, service));
         ServicePlan {
             tells_image: matches!(fate, Fate::Recreated(_)) && own.iter().all(is_newer),
+            is_as_sent: own.iter().all(is_as_sent),
             asked: sent.map(Service::replicas),
             needs: needs.cloned().collect(),
             service,

@@ -122,12 +122,27 @@ fn b47_a_hash_that_no_version_computes_is_another_configuration() {
             "{by}"
         );
     }
-    let why = "Compose 5.6.1 started it, and Compose in Portainer treats bind mounts in the short syntax or with `create_host_path` differently";
+    let why = "Compose 5.6.1 started it; Compose in Portainer records bind mounts in the short syntax or with `create_host_path` in another form, and takes that for a change";
     let mut world = started("5.6.1", None, "2.45.0");
     assert_eq!(
         planned(&mut world, SHORT, "5.6.1").0,
         Fate::Recreated(why.to_owned())
     );
+}
+
+#[test]
+fn b47_what_portainer_has_is_not_sent_again_to_record_it_in_another_form() {
+    let other = "the Compose file or .env has changed since the container started";
+    for (hash, expected) in [
+        (None, Fate::Unchanged),
+        (Some("0"), Fate::Recreated(other.to_owned())),
+    ] {
+        let mut world = started("5.6.1", hash, "2.45.0");
+        let first = planned(&mut world, SHORT, "5.6.1").0;
+        assert!(matches!(first, Fate::Recreated(_)), "{first}");
+        world.deployed = Some((SHORT, Vec::new()));
+        assert_eq!(planned(&mut world, SHORT, "5.6.1").0, expected);
+    }
 }
 
 #[test]
@@ -155,7 +170,9 @@ fn b47_what_is_unknown_of_a_service_is_named() {
         let hash = sha256(&service.to_string());
         let mut world = started(created_by, Some(&hash), portainer);
         world.compose = config.to_string().replace(",\"count\":-1", "");
-        let why = format!("Compose in this version of Portainer may treat {part} differently");
+        let why = format!(
+            "Compose in this version of Portainer may record {part} in another form, and take that for a change"
+        );
         world.on_disk = Some(project.clone());
         world.read = Some(project);
         assert_eq!(planned_of(&world).0, Fate::unknown(&why));
