@@ -128,6 +128,8 @@ pub enum Kind {
     FailedBefore,
     /// Volumes that get a name, and that Docker still counts as anonymous. Only the first adoption says it.
     StillAnonymous,
+    /// Compose resolves the text. It is said when the text is sent.
+    Resolved,
     /// A key of the Compose file that Portainer's Compose may not accept.
     UnknownKey(String),
 }

@@ -46,7 +46,11 @@ impl Prepared {
         // They are about a text, which is not sent to a Git stack.
         if let Some(rewrite) = rewrite.filter(|_| !plan.is_left_to_git()) {
             let notices = rewrite.notices.iter().cloned();
-            let notices = notices.filter(|one| plan.creates() || one.kind != Kind::StillAnonymous);
+            let notices = notices.filter(|one| match one.kind {
+                Kind::StillAnonymous => plan.creates(),
+                Kind::Resolved => !plan.sends_nothing(),
+                _ => true,
+            });
             plan.notices = notices.map(|notice| notice.in_file(file)).collect();
         }
         // Without the containers, what would be sent is unknown, and with it whether Portainer's copy differs.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     compose::{Input, Profiles, Program, Values, write_omitted},
-    finding::Finding,
+    finding::{Finding, Kind},
     parallel::side_by_side,
     rewrite::{
         combine::{self, Avoid, Resolved, differences, expected, without_fragments},
@@ -215,9 +215,8 @@ fn notices(
         [one] => format!("Portainer gets {one} as resolved by Compose"),
         files => format!("Portainer gets one file that combines {}", files.join(", ")),
     };
-    let mut messages = vec![format!(
-        "{combines}, without comments; the files on disk do not change"
-    )];
+    let combines = format!("{combines}, without comments; the files on disk do not change");
+    let mut messages = Vec::new();
     let services = &resolved.config["services"];
     let names = origins.keys().map(String::as_str);
     let inactive: Vec<&str> = names.filter(|name| services.get(name).is_none()).collect();
@@ -233,8 +232,9 @@ fn notices(
     messages.extend(written.iter().map(|(name, key)| {
         format!("the value of {name} is written into Portainer's copy ({key}): changing the variable in Portainer has no effect there")
     }));
-    let notice = |message: &String| Finding::of_stack(message);
-    messages.iter().map(notice).collect()
+    let combines = Finding::of_stack(&combines).of_kind(Kind::Resolved);
+    let others = messages.iter().map(|message| Finding::of_stack(message));
+    [combines].into_iter().chain(others).collect()
 }
 
 impl From<anyhow::Error> for Uncombined {
