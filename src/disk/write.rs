@@ -288,3 +288,26 @@ fn fill(mut file: &File, contents: &[u8], rights: Rights) -> io::Result<()> {
     }
     file.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn c22_a_file_that_appears_meanwhile_is_kept() {
+        let root = tempfile::tempdir().expect("a directory");
+        let path = root.path().join("file");
+        let dir = Dir::open(root.path()).expect("open");
+        let new = dir
+            .prepare("file", b"new", Rights::AtMost(0o600), Existing::Keep)
+            .expect("a file");
+        fs::write(&path, "other").expect("another file");
+        let error = new.finish().expect_err("kept");
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).expect("a file"), "other");
+        let left = fs::read_dir(root.path()).expect("entries").count();
+        assert_eq!(left, 1, "the incomplete file is removed");
+    }
+}
