@@ -144,6 +144,18 @@ pub(super) fn why_by_hand(
     is_by_hand.then(|| "started outside of Portainer since the last adoption".to_owned())
 }
 
+/// How many variables of a shell are named.
+const NAMED: usize = 3;
+
+/// The variables of the Compose file that `.env` does not set: those of the shell that started a container are unknown.
+fn of_shell(on_disk: &str, env: &[Variable]) -> Vec<String> {
+    let set = values(env);
+    let occurrences = occurrences(on_disk);
+    let names: BTreeSet<&str> = occurrences.iter().map(|found| found.name).collect();
+    let unset = names.into_iter().filter(|name| !set.contains_key(name));
+    unset.map(str::to_owned).collect()
+}
+
 /// Why a container has neither the configuration of the files nor what would be sent.
 pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent, on_disk: &str) -> String {
     if let Some(edited) = record.filter(|record| record.in_portainer == InPortainer::Edited) {
@@ -156,16 +168,18 @@ pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent, on_disk: &st
     }
     let last = record.filter(|record| record.in_portainer == InPortainer::LastSent);
     let changed = match last.and_then(|sent| sent.contents) {
-        Some(last) if last.text == sent.text => ".env",
-        Some(last) if values(last.env) == values(sent.env) => "the Compose file",
-        // Compose may have been run by another user.
-        _ if occurrences(on_disk)
-            .iter()
-            .any(|found| found.name == "HOME") =>
-        {
-            "the Compose file, .env or the HOME of the shell"
-        }
-        _ => "the Compose file or .env",
+        Some(last) if last.text == sent.text => ".env".to_owned(),
+        Some(last) if values(last.env) == values(sent.env) => "the Compose file".to_owned(),
+        _ => match of_shell(on_disk, sent.env).as_slice() {
+            [] => "the Compose file or .env".to_owned(),
+            names if names.len() > NAMED => {
+                "the Compose file, .env or a variable of the shell".to_owned()
+            }
+            names => format!(
+                "the Compose file, .env or the {} of the shell",
+                listed(names)
+            ),
+        },
     };
     format!("{changed} has changed since the container started")
 }
@@ -266,6 +280,15 @@ mod tests {
         };
         let of_shell = "the Compose file, .env or the HOME of the shell has changed since the container started";
         assert_eq!(why_changed(None, sent, "${HOME}/x"), of_shell);
+        let set = [Variable::new("HOME", "/root")];
+        let with_home = Sent {
+            text: "a",
+            env: &set,
+        };
+        assert_eq!(why_changed(None, with_home, "${HOME}/x"), files);
+        let of_shell = "the Compose file, .env or a variable of the shell has changed since the container started";
+        let all = "${A:-1} ${B} $C ${D-x} $$E";
+        assert_eq!(why_changed(None, sent, all), of_shell);
         // What Portainer has, the hash of the last adoption, what would be sent.
         for (in_portainer, hash, text, expected) in [
             (None, "1", "a", files),

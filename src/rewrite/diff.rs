@@ -78,7 +78,7 @@ pub fn hunks(before: Shown, after: Shown) -> String {
     diff.unified_diff(&printer, config, &input).to_string()
 }
 
-/// Prints what is shown of the lines, and of which hidden values only the value changed: both lines are shown alike.
+/// Prints what is shown of the lines, and what changed of those that are shown alike: the hidden value, or perhaps only its quotes.
 struct Printer<'i, 't>(&'i Interner<&'i Line<'t>>);
 
 impl UnifiedDiffPrinter for Printer<'_, '_> {
@@ -114,16 +114,28 @@ impl UnifiedDiffPrinter for Printer<'_, '_> {
         }
         for token in after {
             let shown = self.0[*token].1;
-            let is_alike = |old: &Token| self.0[*old].1 == shown;
+            let alike = before.iter().filter(|old| self.0[**old].1 == shown);
+            let mut alike = alike.map(|old| self.0[*old].0).peekable();
             // A line that is in both was only moved.
-            if shown.contains(HIDDEN) && before.iter().any(is_alike) && !before.contains(token) {
-                writeln!(f, "+{} (value changed)", shown.trim_end())?;
-            } else {
+            if !shown.contains(HIDDEN) || alike.peek().is_none() || before.contains(token) {
                 write_line(&mut f, '+', shown)?;
+                continue;
             }
+            let may_be_quotes = alike.any(|old| unquoted(old).eq(unquoted(self.0[*token].0)));
+            let what = if may_be_quotes {
+                "value or quotes changed"
+            } else {
+                "value changed"
+            };
+            writeln!(f, "+{} ({what})", shown.trim_end())?;
         }
         Ok(())
     }
+}
+
+/// The text without quotes: Compose prints others than people write.
+fn unquoted(line: &str) -> impl Iterator<Item = char> {
+    line.chars().filter(|c| !matches!(c, '"' | '\''))
 }
 
 /// Like `diff`, names a last line that has no end: it differs from the same line that has one.
@@ -148,6 +160,17 @@ mod tests {
         let hunks = hunks(before, after);
         let expected = "@@ -1,3 +1,3 @@\n-A=***\n+A=*** (value changed)\n B=***\n C\n";
         assert_eq!(hunks, expected);
+    }
+
+    #[test]
+    fn of_a_hidden_value_with_other_quotes_it_is_not_said_that_it_changed() {
+        let shown = |text| Shown {
+            text,
+            shown: "A: \"***\"\n",
+        };
+        let hunks = hunks(shown("A: 80\n"), shown("A: \"80\"\n"));
+        let expected = "+A: \"***\" (value or quotes changed)\n";
+        assert!(hunks.ends_with(expected), "{hunks}");
     }
 
     #[test]
