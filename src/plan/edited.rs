@@ -144,15 +144,14 @@ pub(super) fn why_by_hand(
     is_by_hand.then(|| "started outside of Portainer since the last adoption".to_owned())
 }
 
-/// How many variables of a shell are named.
-const NAMED: usize = 3;
-
 /// The variables of the Compose file that `.env` does not set: those of the shell that started a container are unknown.
 fn of_shell(on_disk: &str, env: &[Variable]) -> Vec<String> {
     let set = values(env);
     let occurrences = occurrences(on_disk);
     let names: BTreeSet<&str> = occurrences.iter().map(|found| found.name).collect();
-    let unset = names.into_iter().filter(|name| !set.contains_key(name));
+    let unset = names
+        .into_iter()
+        .filter(|name| !set.contains_key(name) && *name != "COMPOSE_PROJECT_NAME");
     unset.map(str::to_owned).collect()
 }
 
@@ -172,13 +171,8 @@ pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent, on_disk: &st
         Some(last) if values(last.env) == values(sent.env) => "the Compose file".to_owned(),
         _ => match of_shell(on_disk, sent.env).as_slice() {
             [] => "the Compose file or .env".to_owned(),
-            names if names.len() > NAMED => {
-                "the Compose file, .env or a variable of the shell".to_owned()
-            }
-            names => format!(
-                "the Compose file, .env or the {} of the shell",
-                listed(names)
-            ),
+            [name] => format!("the Compose file, .env or the {name} of the shell"),
+            _ => "the Compose file, .env or a variable of the shell".to_owned(),
         },
     };
     format!("{changed} has changed since the container started")
@@ -287,7 +281,7 @@ mod tests {
         };
         assert_eq!(why_changed(None, with_home, "${HOME}/x"), files);
         let of_shell = "the Compose file, .env or a variable of the shell has changed since the container started";
-        let all = "${A:-1} ${B} $C ${D-x} $$E";
+        let all = "${A:-1} ${B} $$C";
         assert_eq!(why_changed(None, sent, all), of_shell);
         // What Portainer has, the hash of the last adoption, what would be sent.
         for (in_portainer, hash, text, expected) in [
