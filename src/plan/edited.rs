@@ -274,10 +274,10 @@ mod tests {
         };
         let of_shell = "the Compose file, .env or the HOME of the shell has changed since the container started";
         assert_eq!(why_changed(None, sent, "${HOME}/x"), of_shell);
-        let set = [Variable::new("HOME", "/root")];
+        let home = [Variable::new("HOME", "/root")];
         let with_home = Sent {
             text: "a",
-            env: &set,
+            env: &home,
         };
         assert_eq!(why_changed(None, with_home, "${HOME}/x"), files);
         let of_shell = "the Compose file, .env or a variable of the shell has changed since the container started";
