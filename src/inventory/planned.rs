@@ -65,7 +65,8 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         version: VERSION,
         stack,
         was_in_portainer: match before.last_sent.hashes {
-            Some(_) => Some(true),
+            // If Portainer has another name for it, it may be there under that name.
+            Some(_) => (situation.stack.name().as_str() == before.project).then_some(true),
             None => before.last_sent.is_empty().then_some(false),
         },
         restore_command: None,
