@@ -385,7 +385,7 @@ fn lost(
     let export = command(&[export_words(name.as_str(), dir), vec!["--from", source]].concat());
     Failure::new(message)
         .hint(format!(
-            "if it has another name, pass that name with --file; if {what}, run `{export}` to write a new one"
+            "if it was moved or renamed, pass its directory with --dir or its name with --file; if {what}, run `{export}` to write a new one"
         ))
         .mistyped()
         .into()

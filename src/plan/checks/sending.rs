@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     compose::{Content, Place, Project, Service},
     finding::Finding,
-    model::{Container, Record, values},
+    model::{Container, Record, is_portainers, values},
     plan::{
         Environment, Facts, Fate, NOT_PULLED, PathKind, Plan, PortainerCompose, ServicePlan,
         checks::{inline, missing, overridden, permissions, unsupported::unsupported, validation},
         fates::{steering::Steering, versions::takes_name_of_other_host},
         service::inspected,
     },
-    text::listed,
+    text::{command, listed},
 };
 
 impl Plan {
@@ -116,6 +116,7 @@ impl Plan {
         self.blockers.extend(refused);
         self.check_dependencies(facts, project);
         self.check_left(facts, project);
+        self.check_renamed(facts, project);
         self.check_copied(facts, project);
         self.blockers.extend(inline::lost_files(facts, project));
         let overridden = facts
@@ -191,6 +192,33 @@ impl Plan {
             }
         }
         self.warn_all(told);
+    }
+
+    /// Warns if a stack without containers may be another project whose directory was renamed: that one is gone, and has the same
+    /// services.
+    fn check_renamed(&mut self, facts: &Facts, project: &Project) {
+        if facts.before.host.may_have_containers() {
+            return;
+        }
+        let mut services: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+        for container in facts.before.host.others.iter().flatten() {
+            let label = |name| facts.label(container, name);
+            let place = label("project").zip(label("project.working_dir"));
+            let is_gone =
+                |dir: &str| (facts.lookup)(dir) == PathKind::Missing && !is_portainers(dir);
+            if let Some(place) = place.filter(|(_, dir)| is_gone(dir)) {
+                let all = services.entry(place).or_default();
+                all.extend(label("service"));
+            }
+        }
+        let own: BTreeSet<&str> = project.services.iter().map(|one| &*one.name).collect();
+        services.retain(|_, services| *services == own);
+        self.warn_all(services.into_keys().map(|(other, dir)| {
+            let plan = command(&["plan", other, "--dir", facts.dir]);
+            format!(
+                "{other} has the same services and was started in {dir}, which no longer exists: if that directory was renamed, do not start a second set of containers, but run `{plan}`"
+            )
+        }));
     }
 
     /// The secrets and configs of which a container that stays keeps the old content (N17).
