@@ -28,8 +28,9 @@ impl Restoration<'_, '_, '_> {
                 container.is_running() && old(container).is_some_and(|old| !old.is_running())
             });
         let stopped_since =
-            |one: &&&Container| !one.is_running() && old(one).is_some_and(Container::is_running);
-        let started: Vec<&Container> = recreated.iter().filter(stopped_since).copied().collect();
+            |one: &&Container| !one.is_running() && old(one).is_some_and(Container::is_running);
+        let (started, recreated): (Vec<&Container>, Vec<_>) =
+            recreated.into_iter().partition(stopped_since);
         let created = plan.create.iter().map(|&index| &containers[index]);
         let created = created.filter(|container| named(existing, container.name()).is_none());
         let created: Vec<&Container> = created.collect();
@@ -70,7 +71,10 @@ impl Restoration<'_, '_, '_> {
         kept.retain(|_| planned.keeps);
         let parts = [
             said(&names(&recreated), "is removed and recreated").map(|told| told + &down),
-            said(&names(&started), "is stopped now, and will be started"),
+            said(
+                &names(&started),
+                "is stopped now, and will be recreated and started",
+            ),
             said(&names(&stopped), "is removed and recreated").map(|told| {
                 let stay = if stopped.len() == 1 { "stays" } else { "stay" };
                 format!("{told}, and {stay} stopped")
