@@ -250,7 +250,7 @@ impl Response {
         }
         match self.status {
             300..=399 => {
-                "the base URL redirects, perhaps to a login page: set --base-url to Portainer's own address"
+                "the base URL redirects, perhaps to a login page: pass the headers that the proxy asks for with --header-file, or set --base-url to Portainer's own address"
             }
             400 if self.expects_https() => "the port expects HTTPS: use https:// in --base-url",
             401 | 403 => {
