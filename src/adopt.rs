@@ -16,10 +16,7 @@ use crate::{
     plan::{AdoptFlags, InPortainer, Plan, Readiness, Request},
     portainer::Payload,
     report::{AdoptReport, Outcome},
-    run::{
-        self, Consent, Listener, Peers, Purpose, Run, Setup, Stopped, Witness,
-        changed_before_answer,
-    },
+    run::{self, Consent, Listener, Peers, Purpose, Run, Setup, Stopped, changed_before_answer},
     stack::Stack,
     text::{bulleted, command},
 };
@@ -115,7 +112,7 @@ struct Adoption<'a, 'r> {
 impl Adoption<'_, '_> {
     fn steps(&mut self) -> Result<()> {
         self.show_banner();
-        self.run.settle(Witness::PortainerAndEngine)?;
+        self.run.settle_earlier()?;
         let prepared = self.prepare()?;
         let prepared = self.finish_earlier_run(prepared)?;
         let prepared = self.pull(prepared)?;

@@ -16,7 +16,7 @@ use crate::{
         env::{ContractEnv, contract_env},
         literal,
     },
-    run::{self, Consent, Listener, Peers, Purpose, Run, Seen, Setup, Stopped, Witness},
+    run::{self, Consent, Listener, Peers, Purpose, Run, Seen, Setup, Stopped},
     snapshot::LastSent,
     stack::{Stack, StackText},
     text::shell_word,
@@ -125,7 +125,7 @@ impl Procedure<'_, '_> {
         self.show_banner();
         let source = self.at.stack.read()?;
         self.run.hide(source.env.as_deref(), &[]);
-        self.run.settle(Witness::PortainerAndEngine)?;
+        self.run.settle_earlier()?;
         let records = self.look_for_namesake()?;
         self.run.wait("inspecting what exists");
         let prepared = Prepared::of(&self.at, source, records, Depth::IfNeeded)?;

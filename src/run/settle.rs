@@ -15,7 +15,7 @@ use super::{Event, Run, requests::Open};
 use crate::{
     failure::Failure,
     model::{Container, Deployment, Record, portainer_name, projects_of},
-    portainer::may_respond,
+    portainer::{self, may_respond},
     snapshot::{RequestKind, SentRequest, Unanswered},
 };
 
@@ -74,6 +74,34 @@ impl Run<'_> {
         });
         self.open = open.collect();
         self.report_state();
+    }
+
+    /// The same for a run that has sent nothing yet. If Portainer does not respond, the hint names what does not need it.
+    pub fn settle_earlier(&mut self) -> Result<()> {
+        let settled = self.settle(Witness::PortainerAndEngine);
+        settled.map_err(|error| {
+            let Some(way) = self.without_portainer(&error) else {
+                return error;
+            };
+            let hints: Vec<&str> = Failure::hint_of(&error)
+                .into_iter()
+                .chain([&*way])
+                .collect();
+            let hint = hints.join("; ");
+            let what = "Portainer may still be working on the stack";
+            Failure::new(what).source(error).hint(hint).into()
+        })
+    }
+
+    /// How to restore the containers if Portainer does not respond, which is the reason of `error` (B19).
+    fn without_portainer(&self, error: &anyhow::Error) -> Option<String> {
+        error.downcast_ref::<portainer::Error>()?;
+        let mut requests = self.open.iter().map(|open| &open.entry.request);
+        let request = requests.find(|request| request.snapshot.is_some())?;
+        let command = self.command(&["restore", &request.stack, "--engine-only"]);
+        Some(format!(
+            "to restore the containers without Portainer, run `{command}`"
+        ))
     }
 
     /// Waits until every request in the journal has finished, and removes it from there. Fails if that cannot be known
@@ -163,7 +191,15 @@ impl Run<'_> {
                     let silent = *silent_since.get_or_insert_with(Instant::now);
                     if !is_told && silent.elapsed() > TOLD_AFTER {
                         is_told = true;
-                        self.warn(format!("{error:#}; waiting until it responds"));
+                        let how_long = format!(
+                            "{error:#}; waiting until it responds, for up to {} s. Ctrl-C is safe: the next run waits again",
+                            timeout.as_secs()
+                        );
+                        let way = self.without_portainer(&error);
+                        self.warn(
+                            way.into_iter()
+                                .fold(how_long, |told, way| told + "; " + &way),
+                        );
                     }
                     thread::sleep(RETRY);
                     continue;
