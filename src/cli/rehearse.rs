@@ -63,7 +63,9 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     } else {
         if !EXAMPLES.contains(&name.as_str()) {
             let all = EXAMPLES.join(", ");
-            let hint = format!("examples: {all}; for your own stacks, use --stacks-root or --dir");
+            let hint = format!(
+                "examples: {all}; for your own stacks, use --stacks-root or --dir: `stacklift plan {name}` names the directory of one that runs"
+            );
             let what = format!("unknown example stack {name}");
             return Err(Failure::new(what).hint(hint).into());
         }
