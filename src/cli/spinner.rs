@@ -1,4 +1,4 @@
-//! One line on a terminal that says what the program waits for, and for how long.
+//! One line on a terminal that says what the program waits for, and for how long. Elsewhere, a long wait is printed once.
 
 use std::{
     env,
@@ -19,6 +19,8 @@ const FREE: usize = "^C".len() + 1;
 const NEXT: usize = "/ 100m ".len();
 /// The time between two pictures, and before the first one: for a shorter wait, the line would only flash.
 const TICK: Duration = Duration::from_millis(120);
+/// After this time, what the program waits for is printed once where nothing can be drawn.
+const PRINTED_AFTER: Duration = Duration::from_secs(30);
 /// Characters that every console has.
 const TICKS: &str = r"|/-\";
 /// Moves to the start of the line, and erases it.
@@ -26,7 +28,11 @@ const ERASE: &str = "\r\x1b[2K";
 
 /// A spinner on standard error.
 #[derive(Clone)]
-pub(super) struct Spinner(Arc<Mutex<Line>>);
+pub(super) struct Spinner {
+    line: Arc<Mutex<Line>>,
+    /// Whether standard error is a terminal.
+    is_drawn: bool,
+}
 
 struct Line {
     /// `None` when the spinner has ended.
@@ -35,46 +41,60 @@ struct Line {
 }
 
 impl Spinner {
-    /// Shows a spinner; `None` without a terminal that can erase a line.
+    /// Shows a spinner; `None` on a terminal that cannot erase a line.
     pub(super) fn start(text: &str) -> Option<Self> {
         let can_erase = env::var_os("TERM").is_some_and(|term| term != "dumb");
-        if !can_erase || !stderr().is_terminal() {
+        let is_drawn = stderr().is_terminal();
+        if is_drawn && !can_erase {
             return None;
         }
         let line = Line {
             text: Some(text.to_owned()),
             is_shown: false,
         };
-        let spinner = Self(Arc::new(Mutex::new(line)));
-        let (shown, began) = (spinner.clone(), Instant::now());
+        let line = Arc::new(Mutex::new(line));
+        let (shown, began) = (Arc::clone(&line), Instant::now());
         thread::spawn(move || {
             for tick in TICKS.chars().cycle() {
                 thread::sleep(TICK);
-                if !lock(&shown.0).draw(tick, began.elapsed().as_secs()) {
+                if is_drawn {
+                    if !lock(&shown).draw(tick, began.elapsed().as_secs()) {
+                        return;
+                    }
+                    continue;
+                }
+                // Not locked while it waits for the reader of a pipe.
+                let Some(text) = lock(&shown).text.clone() else {
                     return;
+                };
+                if began.elapsed() >= PRINTED_AFTER {
+                    return write(&format!("{text}\n"));
                 }
             }
         });
-        Some(spinner)
+        Some(Self { line, is_drawn })
     }
 
     /// Changes the text.
     pub(super) fn say(&self, text: &str) {
-        if let Some(now) = &mut lock(&self.0).text {
+        if let Some(now) = &mut lock(&self.line).text {
             text.clone_into(now);
         }
     }
 
     /// Prints while the spinner is hidden.
     pub(super) fn suspend(&self, print: impl FnOnce()) {
-        let mut line = lock(&self.0);
+        if !self.is_drawn {
+            return print();
+        }
+        let mut line = lock(&self.line);
         line.erase();
         print();
     }
 
     /// Removes the line.
     pub(super) fn end(&self) {
-        let mut line = lock(&self.0);
+        let mut line = lock(&self.line);
         line.erase();
         line.text = None;
     }
