@@ -57,9 +57,10 @@ pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
     let mut written = path.display().to_string();
     // A new key must not go to an old address: both files are written before the first gets its name.
     let mut files = vec![(path, text, MODE_OF_SETTINGS)];
-    if let Some((file, key)) = key {
+    if let Some((file, key)) = &key {
         written = format!("{written} and {} (0600)", file.display());
-        files.push((file, format!("{}\n", key.expose_secret()), MODE_OF_KEY));
+        let text = format!("{}\n", key.expose_secret());
+        files.push((file.clone(), text, MODE_OF_KEY));
     }
     write(&files)?;
     console.line(&format!("written {written}"));
@@ -72,6 +73,9 @@ pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
     let names: Vec<&str> = values.iter().filter_map(set).collect();
     if let Some(set) = said(&names, "is set") {
         console.warning(&format!("{set}: variables take precedence over this file"));
+    }
+    if let Some((_, key)) = key {
+        try_key(key, cli);
     }
     console.line("Next: stacklift doctor");
     Ok(())
@@ -144,8 +148,15 @@ fn ask(
             .get(base_url.key)
             .map_or(base_url.default, String::as_str);
         let question = format!("Portainer's address [{default}]:");
-        let answer = answer(&question, console, base_url.check)?;
-        values.extend((!answer.is_empty()).then_some((base_url.key, answer)));
+        let check = |answer: &str| (base_url.check)(&with_scheme(answer));
+        let answer = answer(&question, console, check)?;
+        if !answer.is_empty() {
+            let url = with_scheme(&answer);
+            if url != answer {
+                console.line(&format!("assumed {url}"));
+            }
+            values.insert(base_url.key, url);
+        }
     }
     let mut key = None;
     if !values.contains_key(key_file.key) {
@@ -158,6 +169,27 @@ fn ask(
         values.insert(stacks_root.key, root);
     }
     Ok(key)
+}
+
+/// The URL, with `https://` if it has no scheme.
+fn with_scheme(url: &str) -> String {
+    let start = if url.contains("://") { "" } else { "https://" };
+    format!("{start}{url}")
+}
+
+/// Asks Portainer once, and warns if the settings that were written do not lead to it, or if it rejects the key.
+fn try_key(key: SecretString, Cli { common, console }: Cli) {
+    console.waiting("asking Portainer");
+    let asked = Settings::load(common).and_then(|mut settings| {
+        settings.timeout = settings.timeout.min(LIMIT);
+        peers::warn_about_tls(&settings, console);
+        let portainer = peers::portainer(&settings, key, true, console)?;
+        portainer.reader().environments()
+    });
+    console.done();
+    if let Err(error) = asked {
+        console.warning(&format!("{error:#}"));
+    }
 }
 
 /// Asks until the answer is empty or valid.
