@@ -8,11 +8,13 @@ use serde::Serialize;
 use super::{
     Cli, Common, Console, Ended,
     arguments::{ConfigAction, ConfigArguments},
+    columns::{pad, width},
     options,
     settings::{
         API_KEY, FileEntry, KeySource, STATE_DIR, SettingEntry, Source, Sourced, api_key_is_given,
         state_folder,
     },
+    style::Meaning,
     table::plain,
 };
 
@@ -122,7 +124,7 @@ fn show(config: &Config, console: &Console) {
         Some(_) => format!("{source} (invalid)"),
         None => source.to_string(),
     };
-    let row = |name: &str, value, from| plain([name.to_owned(), value, from]);
+    let row = |name: &str, value, from| [name.to_owned(), value, from];
     let (key, state) = (&config.api_key, &config.state_directory);
     let of_key = key.source.as_ref().map(|from| source(from, &key.error));
     let others = [
@@ -149,6 +151,20 @@ fn show(config: &Config, console: &Console) {
         };
         row("settings file", file.path.clone(), found.to_owned())
     });
-    let rows = settings.chain(others).chain(files);
-    console.result_table(&["SETTING", "VALUE", "SOURCE"], rows);
+    let rows: Vec<[String; 3]> = settings.chain(others).chain(files).collect();
+    let widths = [0, 1, 2].map(|column| {
+        rows.iter()
+            .map(|row| width(&row[column]))
+            .max()
+            .unwrap_or(0)
+    });
+    let table = widths.iter().sum::<usize>() + 4;
+    if Console::width().is_none_or(|terminal| table <= terminal) {
+        return console.result_table(&["SETTING", "VALUE", "SOURCE"], rows.into_iter().map(plain));
+    }
+    // A table would cut the values.
+    for [name, value, from] in rows {
+        let start = (Meaning::Name, pad(&name, widths[0] + 2));
+        console.item(&[start], &format!("{value} ({from})"));
+    }
 }

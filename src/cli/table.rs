@@ -33,8 +33,8 @@ pub(super) fn plain<const N: usize>(cells: [String; N]) -> Vec<Part> {
 }
 
 /// The last column keeps at least this width where there is space: the widest of the others are cut, and then the names in the
-/// first, which keep this width, too.
-const LAST: usize = 20;
+/// first, which keep [`NAMES`].
+const LAST: usize = "no Compose file".len();
 /// What the cut leaves of each of the others.
 const OTHERS: usize = 6;
 
@@ -137,7 +137,7 @@ fn fitting(rows: &[TableRow], terminal: Option<usize>) -> Vec<usize> {
             *widest -= 1;
         }
         while !fits(others)
-            && let Some(names) = others.first_mut().filter(|width| **width > LAST)
+            && let Some(names) = others.first_mut().filter(|width| **width > NAMES)
         {
             *names -= 1;
         }
