@@ -21,7 +21,7 @@ use crate::{
     plan::Sent,
     portainer::{BaseUrl, Contents, Repository},
     run::{self, Consent, Listener, Peers, Purpose, Run, Setup, State, Stopped, Witness},
-    snapshot::{Saved, Snapshot, Unanswered},
+    snapshot::{Saved, SavedRecord, Snapshot, Unanswered},
     stack::{Stack, StackName},
 };
 use check::Needs;
@@ -433,14 +433,17 @@ impl<'s> Restoration<'s, '_, '_> {
             && self.snapshot().containers.items().iter().all(is_safe)
     }
 
-    /// Whether Portainer deployed a saved container, and nobody by hand since.
+    /// Whether Portainer deployed a saved container, and nobody by hand since. One that an adoption kept is of the text that was
+    /// last sent, and not of one that was edited in Portainer since.
     fn is_deployed(&self, saved: &Container) -> bool {
         let snapshot = self.snapshot();
         let label = |name| saved.label(&snapshot.label(name));
-        let hashes = snapshot.last_sent.hashes.as_ref();
+        let last = &snapshot.last_sent;
+        let is_last_sent = |record: &SavedRecord| last.has(&record.text, &record.env);
         let is_kept = label("config-hash")
-            .zip(hashes)
-            .is_some_and(|(hash, all)| all.contains(hash));
+            .zip(last.hashes.as_ref())
+            .is_some_and(|(hash, all)| all.contains(hash))
+            && snapshot.record.found().is_some_and(is_last_sent);
         is_kept || label("project.working_dir").is_some_and(is_portainers)
     }
 
