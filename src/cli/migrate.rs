@@ -19,7 +19,7 @@ use crate::{
 /// How a migration is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Called {
-    /// `stacklift <STACK>`
+    /// `stacklift <STACK>`: asks nobody before its checks (C04).
     Bare,
     /// `stacklift migrate <STACK>`
     Named,
@@ -49,13 +49,13 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
     let otherwise = " otherwise, pass the stack's directory with --dir";
     let stack = Stack::find(name.clone(), &settings.location)
         .map_err(|error| suggest_command(&name, error, otherwise))
-        .map_err(|error| {
-            if settings.location.dir.is_some() || !Failure::is_mistyped(&error) {
-                return error;
+        .map_err(|error| match called {
+            Called::Named if settings.location.dir.is_none() && Failure::is_mistyped(&error) => {
+                let containers = peers::engine(&settings, console).list(name.as_str());
+                let containers = containers.unwrap_or_default();
+                started_elsewhere(error, &containers, &settings.location.tool)
             }
-            let containers = peers::engine(&settings, console).list(name.as_str());
-            let containers = containers.unwrap_or_default();
-            started_elsewhere(error, &containers, &settings.location.tool)
+            Called::Bare | Called::Named => error,
         })
         .map_err(Stopped::untouched)?;
     peers::warn_about_tls(&settings, console);
