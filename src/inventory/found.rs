@@ -12,7 +12,7 @@ use super::{Inventory, earlier};
 use crate::{
     disk::{self, Refused},
     failure::Failure,
-    model::{Container, PORTAINER_FOLDERS, Record, StackKind, is_folder_of},
+    model::{Container, PORTAINER_FOLDERS, Record, StackKind, is_folder_of, may_be_portainers},
     observe::Overview,
     parallel::in_parallel,
     stack::{Location, Stack, StackName, is_same, started_dirs, started_in_several},
@@ -58,6 +58,8 @@ struct Finder<'a, 'h> {
     started: BTreeMap<PathBuf, BTreeSet<&'h str>>,
     /// The Portainer stacks of the environment that are not in `found`.
     records: Vec<&'h Record>,
+    /// Whether Portainer listed all of them.
+    sees_every_stack: bool,
     found: Vec<Found<'h>>,
 }
 
@@ -95,6 +97,7 @@ impl<'a, 'h> Finder<'a, 'h> {
             projects: host.containers.is_some().then_some(projects),
             started,
             records: records.collect(),
+            sees_every_stack: host.rights.see_every_stack(),
             found: Vec::new(),
         }
     }
@@ -191,25 +194,32 @@ impl<'a, 'h> Finder<'a, 'h> {
     }
 
     /// The files in the only directory that a project was started in by hand and that has some. If its containers name none,
-    /// those of the latest earlier run that do count.
+    /// those of the latest earlier run that do count. A directory that only may be one of a Portainer outside a container counts
+    /// last, if it is known that none of its stacks has it.
     fn files_elsewhere(&self, project: &str) -> Files {
         let Ok(name) = StackName::new(OsStr::new(project)) else {
             return Files::None;
         };
-        let found_by = |dirs: Vec<&str>| -> Vec<(String, Files)> {
+        let found_by = |dirs: Vec<&str>, is_own: &dyn Fn(&str) -> bool| -> Vec<(String, Files)> {
             let dirs = dirs.into_iter();
             dirs.filter(|dir| dir.starts_with('/') && !dir.starts_with(PORTAINER_FOLDERS))
-                .filter(|dir| !self.is_portainers(project, dir))
+                .filter(|dir| is_own(dir))
                 .map(|dir| (dir.to_owned(), self.stack(&name, Path::new(dir))))
                 .filter(|(_, files)| !matches!(files, Files::None))
                 .collect()
         };
+        let by_hand = |dir: &str| !may_be_portainers(dir);
         let containers = self.containers(project).into_iter().flatten();
-        let mut found = found_by(started_dirs(containers, &self.at.tool));
+        let started = started_dirs(containers, &self.at.tool);
+        let mut found = found_by(started.clone(), &by_hand);
         if found.is_empty() {
             let earlier = earlier(self.state, &name, &self.at.tool);
-            let mut earlier = earlier.map(|all| found_by(started_dirs(&all, &self.at.tool)));
+            let mut earlier =
+                earlier.map(|all| found_by(started_dirs(&all, &self.at.tool), &by_hand));
             found = earlier.find(|found| !found.is_empty()).unwrap_or_default();
+        }
+        if found.is_empty() && self.sees_every_stack {
+            found = found_by(started, &|dir| !self.is_portainers(project, dir));
         }
         match found.len() {
             0 | 1 => found.pop().map_or(Files::None, |(_, files)| files),
