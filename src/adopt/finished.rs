@@ -53,9 +53,7 @@ impl Prepared {
             });
             plan.notices = notices.map(|notice| notice.in_file(file)).collect();
         }
-        // Without the containers, what would be sent is unknown, and with it whether Portainer's copy differs.
-        let is_theirs =
-            plan.in_portainer.may_be_theirs() && !flags.overwrite && self.before.host.is_known();
+        let is_theirs = plan.in_portainer.may_be_theirs() && !flags.overwrite;
         let mut warnings = self.before.warnings.clone();
         if is_theirs || !plan.blockers.is_empty() {
             // Nothing is sent.

@@ -22,7 +22,10 @@ use crate::{
     },
     portainer::Payload,
     restore,
-    rewrite::faithful::{Faithful, Runs, written_services},
+    rewrite::{
+        env::contract_env,
+        faithful::{Faithful, Runs, written_services},
+    },
     snapshot::LastSent,
     stack::StackText,
     text::{command, listed, numbered, printable},
@@ -88,6 +91,7 @@ impl Prepared {
         let planner = Planner {
             situation,
             source: &source,
+            of_file: texts.of_file(&source, stack),
             parsed: Parsed::new(texts.text(&source)),
             texts: &texts,
             asking,
@@ -329,6 +333,8 @@ pub(super) fn missing(runs: &Runs, before: &Before) -> BTreeSet<String> {
 struct Planner<'a> {
     situation: &'a Situation<'a>,
     source: &'a StackText,
+    /// See [`Texts::of_file`].
+    of_file: Vec<String>,
     parsed: Parsed<'a>,
     texts: &'a Texts,
     asking: Asking<'a>,
@@ -343,13 +349,20 @@ impl Planner<'_> {
         projects: &'f Projects,
         runs: &'f Runs,
     ) -> Facts<'f> {
+        let facts = self.situation.facts(&self.parsed, text, projects, before);
+        let env = contract_env(self.source.env.as_deref().unwrap_or_default()).variables;
+        let is_known = before.host.is_known();
+        let record = facts
+            .record
+            .map(|record| record.of_adoption(&self.of_file, &env, is_known));
         Facts {
             form: self.texts.form(),
             files: &self.texts.files.compose,
             named: self.texts.project.as_deref(),
             keep: self.keep,
             runs,
-            ..self.situation.facts(&self.parsed, text, projects, before)
+            record,
+            ..facts
         }
     }
 

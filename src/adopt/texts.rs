@@ -10,8 +10,11 @@ use crate::{
     finding::{Finding, Kind},
     observe::{self, Combined, Situation, Uncombined},
     plan::Form,
-    rewrite::faithful::{self, Faithful, ONE_FILE, Runs},
-    stack::{Files, FilesRead, Shell, StackText},
+    rewrite::{
+        faithful::{self, Faithful, ONE_FILE, Runs},
+        literal::{self, TextEdit},
+    },
+    stack::{Files, FilesRead, Shell, Stack, StackText},
 };
 
 /// How a text is made.
@@ -92,6 +95,18 @@ impl Texts {
             Some(error) if texts.combined.is_none() => Err(error),
             _ => Ok(texts),
         }
+    }
+
+    /// The Compose file, and its literal rewrite unless that deletes lines: Portainer may have one of them, and says the same then.
+    /// None if the stack has several files.
+    pub(super) fn of_file(&self, source: &StackText, stack: &Stack) -> Vec<String> {
+        if self.files.compose != [stack.file()] || !self.files.env.is_empty() {
+            return Vec::new();
+        }
+        let text = &source.compose;
+        let deletes = literal::edits(text).any(|edit| matches!(edit, TextEdit::Delete(_)));
+        let rewritten = (!deletes).then(|| literal::rewrite(text, stack.dir_text()));
+        rewritten.into_iter().chain([text.clone()]).collect()
     }
 
     /// Lets the Compose program of the host combine the files. If that fails, the blockers say why.

@@ -7,7 +7,7 @@ use crate::{
     adopt, migrate,
     observe::Situation,
     parallel::side_by_side,
-    plan::{AdoptFlags, Before, Plan, Readiness},
+    plan::{AdoptFlags, Before, InPortainer, Plan, Readiness},
     report::{Containers, PlanReport, PortainerReport, PortainerStack, StackReport, VERSION, Way},
     run::RestoreCommand,
 };
@@ -92,6 +92,8 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         report.restore_command = Some(typed.with(&["restore", &report.stack.name]));
     }
     report.next_command = match report.recommended() {
+        // Portainer has what the files say: there is nothing to repair.
+        Some((Way::Adopt, way)) if way.in_portainer == InPortainer::OtherForm => None,
         Some((Way::Adopt, _)) => Some(commands.of_adoption(&["adopt"], flags)),
         // To recreate what Portainer has is no advice.
         Some((Way::Migrate, _)) if report.stack.portainer_stack.is_some() => None,

@@ -60,7 +60,9 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
         },
         Some(_) if containers.are_stopped() => StackState::StoppedInPortainer,
         Some(_) => match facts.in_portainer {
-            InPortainer::Nothing | InPortainer::UpToDate => StackState::InPortainer,
+            InPortainer::Nothing | InPortainer::UpToDate | InPortainer::OtherForm => {
+                StackState::InPortainer
+            }
             InPortainer::FromGit if facts.is_by_hand => StackState::Redeployed,
             InPortainer::FromGit => StackState::FromGit,
             InPortainer::LastSent | InPortainer::Differs => StackState::Both,

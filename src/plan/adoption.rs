@@ -183,7 +183,7 @@ impl Plan {
     fn compare_with_last_adoption(&mut self, facts: &Facts) {
         let is_sent = matches!(
             self.in_portainer,
-            InPortainer::UpToDate | InPortainer::LastSent
+            InPortainer::UpToDate | InPortainer::LastSent | InPortainer::OtherForm
         );
         let mut services = self.services.iter();
         let is_by_hand = !facts.before.has_failed();

@@ -25,6 +25,8 @@ pub enum InPortainer {
     /// They are one or the other, and containers have another configuration than the last adoption left: they were deployed by
     /// hand since, or restored after it failed.
     Redeployed,
+    /// They are what the files say, as they are or as a migration sends them. An adoption sends another form of it.
+    OtherForm,
     /// They are something else: somebody edited them there.
     Edited,
     /// They are something else, and nothing is known of a last send to this Portainer stack: the files or Portainer may have
@@ -55,6 +57,26 @@ impl InPortainer {
     /// Whether sending would overwrite what somebody may have edited there.
     pub fn may_be_theirs(self) -> bool {
         matches!(self, Self::Edited | Self::Differs)
+    }
+}
+
+impl RecordFacts<'_> {
+    /// The same for an adoption, whose text depends on what runs. `texts` are what the Compose file gives without that.
+    #[must_use]
+    pub fn of_adoption(mut self, texts: &[String], env: &[Variable], is_host_known: bool) -> Self {
+        use InPortainer::{Differs, Edited, LastSent, Nothing, OtherForm};
+        let says_the_same = self.contents.is_some_and(|has| {
+            let mut texts = texts.iter();
+            are_same_values(has.env, env)
+                && texts.any(|text| is_same_text(has.text, text, &self.record.name))
+        });
+        self.in_portainer = match self.in_portainer {
+            LastSent | Differs if says_the_same => OtherForm,
+            // What would be sent is unknown, and with it whether this differs.
+            LastSent | Differs | Edited if !is_host_known => Nothing,
+            found => found,
+        };
+        self
     }
 }
 
@@ -164,6 +186,9 @@ pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent, on_disk: &st
             "edited in Portainer or in the files since the container started"
         };
         return why.to_owned();
+    }
+    if record.is_some_and(|record| record.in_portainer == InPortainer::OtherForm) {
+        return "Portainer's copy gets another form".to_owned();
     }
     let last = record.filter(|record| record.in_portainer == InPortainer::LastSent);
     let changed = match last.and_then(|sent| sent.contents) {

@@ -400,17 +400,21 @@ mod tests {
     #[test]
     fn b11_the_portainer_stack_shows_the_end_of_a_create_and_a_delete() {
         use RequestKind::{Create, Delete, Update};
-        for (kind, ids, over) in [
-            (Create, &[][..], false),
-            (Create, &["8"], true),
-            (Delete, &["7"], false),
-            (Delete, &[], true),
-            (Update, &["7"], false),
+        for (kind, ids, environment, over) in [
+            (Create, &[][..], 1, false),
+            (Create, &["8"], 1, true),
+            (Create, &["8"], 2, false),
+            (Delete, &["7"], 1, false),
+            (Delete, &[], 1, true),
+            (Update, &["7"], 1, false),
         ] {
-            let look = look(ids);
+            let mut look = look(ids);
+            for record in look.records.iter_mut().flatten() {
+                record.endpoint_id = environment;
+            }
             let one = &[request(kind)][..];
             let found = is_over(one, &look, "https://h");
-            assert_eq!(found, over, "{kind} {ids:?}");
+            assert_eq!(found, over, "{kind} {ids:?} {environment}");
             assert!(!is_over(&[one, one].concat(), &look, "https://h"));
             assert!(!is_over(one, &look, "https://other"));
             let busy = Look {

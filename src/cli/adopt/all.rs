@@ -31,7 +31,7 @@ use crate::{
     inventory::{Files, Found, Inventory},
     model::WantedAccess,
     parallel::lock,
-    plan::Readiness,
+    plan::{InPortainer, Readiness},
     report::{AdoptReport, AllEntry, AllReport, ListEntry, Outcome, StackResult, VERSION},
     run::{Event, State, Stopped},
     snapshot::{Interrupted, Unfinished},
@@ -270,7 +270,12 @@ impl All<'_> {
             // Named, it is tried again.
             Readiness::Ready if arguments.all && plan.failed_before() => StackResult::Blocked,
             Readiness::Ready if arguments.all && plan.runs_nothing() => StackResult::LeftOut,
-            Readiness::Ready if arguments.uninterrupted && plan.interruption().is_some() => {
+            // What Portainer has already is not interrupted for another form of it.
+            Readiness::Ready
+                if (arguments.uninterrupted
+                    || arguments.all && plan.in_portainer == InPortainer::OtherForm)
+                    && plan.interruption().is_some() =>
+            {
                 StackResult::LeftOut
             }
             Readiness::NothingToDo | Readiness::Ready => StackResult::Planned,

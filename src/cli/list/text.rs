@@ -7,7 +7,7 @@ use crate::{
         table::{Part, TableRow},
     },
     finding::Finding,
-    plan::{Fate, Plan, Readiness, ServicePlan},
+    plan::{Fate, InPortainer, Plan, Readiness, ServicePlan},
     report::{Containers, InterruptedRun, ListEntry, ListReport, StackState},
     text::listed,
 };
@@ -198,5 +198,8 @@ fn ready(way: &Plan) -> Part {
         [] => "keeps running".to_owned(),
         changes => changes.join("; "),
     };
+    if way.in_portainer == InPortainer::OtherForm {
+        return (meaning, format!("another form; {text}"));
+    }
     (meaning, text)
 }

@@ -199,6 +199,9 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
         (Some(InPortainer::Redeployed), _) => {
             "in Portainer, but containers were started outside of it since"
         }
+        (Some(InPortainer::OtherForm), Deployment::Active) => {
+            "in Portainer; an adoption sends it in another form"
+        }
         (_, Deployment::Active) if differs => "in Portainer; your files differ from it",
         (_, Deployment::Active) => from_git.as_deref().unwrap_or("in Portainer"),
         (_, Deployment::Inactive) => "in Portainer, where it is stopped",
