@@ -1,5 +1,8 @@
 //! Which containers a restore keeps, removes and recreates.
 //!
+//! What Portainer does on the way comes on top: it can recreate or remove containers that this plan keeps, unless
+//! `keeps_containers` of the restore says that it keeps them, too.
+//!
 //! Invariant: pure. A restore plans again after every change, so that the next run finishes what a killed run began.
 #![deny(clippy::disallowed_methods)]
 
