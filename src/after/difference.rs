@@ -194,19 +194,6 @@ impl Container {
         self.hostname().filter(|name| !is_short_id(name))
     }
 
-    /// The labels, without those of Compose and of Docker Desktop.
-    fn labels(&self) -> BTreeMap<&str, &Value> {
-        let is_given = |name: &str| {
-            let mut parts = name.split('.');
-            let is_compose = parts.next() == Some("com") && parts.nth(1) == Some("compose");
-            !is_compose && !name.starts_with("desktop.docker.io/")
-        };
-        self.fields("/Config/Labels")
-            .map(|(name, value)| (name.as_str(), value))
-            .filter(|(name, _)| is_given(name))
-            .collect()
-    }
-
     fn variables_that_differ<'a>(&'a self, now: &'a Self) -> Option<Difference<'a>> {
         let (saved, there) = (self.variables(), now.variables());
         let names: BTreeSet<&str> = saved

@@ -130,6 +130,19 @@ impl Container {
         self.compose_label(tool, "container-number")?.parse().ok()
     }
 
+    /// Its labels, or those of an image, without those of Compose and of Docker Desktop.
+    pub fn labels(&self) -> BTreeMap<&str, &Value> {
+        let is_given = |name: &str| {
+            let mut parts = name.split('.');
+            let is_compose = parts.next() == Some("com") && parts.nth(1) == Some("compose");
+            !is_compose && !name.starts_with("desktop.docker.io/")
+        };
+        self.fields("/Config/Labels")
+            .map(|(name, value)| (name.as_str(), value))
+            .filter(|(name, _)| is_given(name))
+            .collect()
+    }
+
     /// Whether it was created by `docker compose run`.
     pub fn is_one_off(&self, tool: &str) -> bool {
         let label = self.compose_label(tool, "oneoff");

@@ -10,6 +10,7 @@ pub mod networks;
 pub mod ports;
 pub mod record;
 pub mod replacement;
+mod settings;
 pub mod text;
 
 use std::collections::BTreeSet;

@@ -10,7 +10,7 @@ use crate::{
     model::{Container, is_id, tagged},
     plan::{
         Facts, fates,
-        losses::{limits, mounts, networks, ports},
+        losses::{limits, mounts, networks, ports, settings},
     },
     text::listed,
 };
@@ -46,7 +46,11 @@ pub fn losses(
         let kind = if is_edit { Kind::Edited } else { kind };
         (kind, format!("{if_recreated}{what}"))
     }));
-    let (edited, reset) = limits(facts, container, service, is_edited);
+    let (mut edited, reset) = limits(facts, container, service, is_edited);
+    // Nothing changes these in a container that exists: they are of another text. A migration compares the texts.
+    if facts.is_adoption() {
+        edited.extend(settings::changed(facts, container, service));
+    }
     let reset_to = "settings reset to those of the Compose file";
     let settings = [
         (Kind::Other, reset_to, reset),
