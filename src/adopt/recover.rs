@@ -231,7 +231,7 @@ impl Adoption<'_, '_> {
                 _ => pair.name().to_owned(),
             }
         };
-        let downs = told_down(restored, &events, called)
+        let downs = told_down(restored, &events, called, Vec::new())
             .map_or_else(String::new, |downs| format!(": {downs}"));
         format!("{subject} had been {was} and {were} restored{downs}")
     }

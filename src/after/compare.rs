@@ -269,16 +269,17 @@ pub fn told(differences: &[impl ToString]) -> String {
     listed(&names)
 }
 
-/// How long each container was down that was restarted or recreated, in a sentence.
+/// How long each container was down that was restarted or recreated, in a sentence. Of these `unknown` ones that is not known.
 pub fn told_down(
     compared: &[Compared],
     events: &[ContainerEvent],
     called: impl Fn(&Compared) -> String,
+    mut unknown: Vec<String>,
 ) -> Option<String> {
     let moved = compared
         .iter()
         .filter(|pair| pair.change != Change::Kept && pair.is_moved());
-    let (mut times, mut unknown) = (Vec::new(), Vec::new());
+    let mut times = Vec::new();
     for container in moved {
         match container.away(events) {
             Some(away) => times.push((called(container), away.as_secs_f64())),
@@ -614,7 +615,7 @@ mod tests {
         let pair = compared(&other, &restarted)[0];
         let known = [event("1", false, 5), event("1", true, 7)];
         let called = |pair: &Compared| pair.any().map_or("", Container::id).to_owned();
-        let told = told_down(&[one, pair], &known, called);
+        let told = told_down(&[one, pair], &known, called, Vec::new());
         let expected = "1 was down for less than 0.1 s; how long 2 was down is unknown";
         assert_eq!(told.as_deref(), Some(expected));
         assert_eq!(one.away(&events[..2]), None);

@@ -170,7 +170,15 @@ impl Restoration<'_, '_, '_> {
         };
         let compared = before.compare(existing, &self.snapshot().tool);
         let called = |pair: &Compared| pair.before.map_or_else(String::new, |old| self.called(old));
-        told_down(&compared, &events, called)
+        let runs = |all: &[Container], one: &Container| {
+            named(all, one.name()).is_some_and(Container::is_running)
+        };
+        // Those were down before this run, such as after an interrupted one.
+        let ran = self.snapshot().containers.items().iter();
+        let back =
+            ran.filter(|old| old.is_running() && runs(existing, old) && !runs(&self.before, old));
+        let unknown = back.map(|old| self.called(old)).collect();
+        told_down(&compared, &events, called, unknown)
     }
 
     /// Where to edit the stack from now on, if that has changed.
