@@ -11,7 +11,8 @@ use super::{
     opened::say_where,
     peers,
     settings::{KeySource, Settings, git_password, other_state_folders},
-    table::plain,
+    style::Meaning,
+    table::Part,
 };
 use crate::{
     disk,
@@ -202,8 +203,13 @@ fn list(store: &Store, name: &StackName, console: &Console) -> Result<SnapshotsR
     })
 }
 
+/// The width of a terminal that has room for the sizes of snapshots.
+const WITH_SIZE: usize = 80;
+
 fn show(list: &SnapshotsReport, command: &str, console: &Console) {
     let unknown = || "unknown".to_owned();
+    // The other columns help more to choose a snapshot.
+    let shows_size = Console::width().is_none_or(|width| width >= WITH_SIZE);
     let row = |one: &SnapshotEntry| {
         let portainer = match &one.portainer_stack {
             Some(id) => id.clone(),
@@ -217,24 +223,22 @@ fn show(list: &SnapshotsReport, command: &str, console: &Console) {
             SnapshotState::Unknown => "unknown",
             SnapshotState::Unreadable => "unreadable",
         };
-        plain([
+        let size = one.size.map(|size| format!("{} KB", size.div_ceil(1000)));
+        let first = [
             one.id.clone(),
             one.command.clone().unwrap_or_else(unknown),
             one.containers.map_or_else(unknown, |all| all.to_string()),
             portainer,
-            one.size
-                .map_or_else(unknown, |size| format!("{} KB", size.div_ceil(1000))),
-            state.to_owned(),
-        ])
+        ];
+        let size = shows_size.then(|| size.unwrap_or_else(unknown));
+        let cells = first.into_iter().chain(size).chain([state.to_owned()]);
+        cells
+            .map(|cell| (Meaning::Plain, cell))
+            .collect::<Vec<Part>>()
     };
-    let header = [
-        "SNAPSHOT",
-        "TAKEN BEFORE",
-        "CONTAINERS",
-        "STACK ID",
-        "SIZE",
-        "STATE",
-    ];
+    let first = ["SNAPSHOT", "TAKEN BEFORE", "CONTAINERS", "STACK ID"].into_iter();
+    let header = first.chain(shows_size.then_some("SIZE")).chain(["STATE"]);
+    let header: Vec<&str> = header.collect();
     console.result_table(&header, list.snapshots.iter().map(row));
     let mut all = list.snapshots.iter();
     let what = if all.any(|snapshot| snapshot.state == SnapshotState::Default) {
