@@ -7,7 +7,13 @@ use clap::Args;
 use super::{super::options, GitArguments, Output};
 use crate::{adopt::OnFailure, model::Grant, plan::AdoptFlags};
 
+/// clap would show the names beside `--all`.
+const USAGE: &str = "\
+stacklift adopt [OPTIONS] <STACK>...
+       stacklift adopt [OPTIONS] --all";
+
 #[derive(Debug, Args)]
+#[command(override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct AdoptArguments {
     /// Names of one or more stacks

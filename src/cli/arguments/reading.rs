@@ -45,7 +45,13 @@ pub(in crate::cli) struct InitArguments {
     pub print: bool,
 }
 
+/// clap would show the name beside `--all`.
+const EXPORT_USAGE: &str = "\
+stacklift export [OPTIONS] <STACK>
+       stacklift export [OPTIONS] --all";
+
 #[derive(Debug, Args)]
+#[command(override_usage = EXPORT_USAGE)]
 pub(in crate::cli) struct ExportArguments {
     /// Name of the stack
     #[arg(value_name = "STACK")]
