@@ -16,7 +16,7 @@ use crate::{
     adopt, compose,
     engine::EngineReader,
     finding::{Finding, Kind},
-    model::{Container, Record, WantedAccess, compose_label},
+    model::{Container, Record, StackKind, WantedAccess, compose_label},
     observe::{Overview, Situation, interrupted, with_hint},
     parallel::{caught, in_parallel_of},
     plan::{AdoptFlags, Plan, Readiness, runs_portainer, unusable},
@@ -27,7 +27,7 @@ use crate::{
     },
     run::RestoreCommand,
     snapshot::{Interrupted, Place, Unfinished},
-    stack::{Location, Stack, StackName, export_words, is_same, started_by_hand},
+    stack::{Location, Stack, StackName, deeper_dirs, export_words, is_same, started_by_hand},
 };
 
 mod found;
@@ -207,6 +207,7 @@ impl<'a> Inventory<'a> {
         let is_gone = entry.state == StackState::PortainerGone;
         let lost = self.lost_dir(found).or_else(|| is_gone.then(own));
         let export = || export_words(name, lost.as_deref());
+        let deeper = self.deeper_dir(found);
         let words = match entry.adopt.readiness {
             _ if self.refusal(found).is_some() => return None,
             Readiness::NothingToDo => return None,
@@ -214,6 +215,7 @@ impl<'a> Inventory<'a> {
                 StackState::Kubernetes => return None,
                 StackState::Unknown => vec!["doctor"],
                 StackState::PortainerGone => [export(), vec!["--from", "portainer-data"]].concat(),
+                _ if let Some(dir) = &deeper => vec!["plan", name, "--dir", dir],
                 _ if found.record.is_some() => export(),
                 _ => [export(), vec!["--from", "containers"]].concat(),
             },
@@ -234,6 +236,19 @@ impl<'a> Inventory<'a> {
         let name = StackName::new(OsStr::new(&found.name)).ok()?;
         let earlier = earlier(self.state, &name, &self.location.tool);
         lost_dir((&found.name, self.location), &found.listed(), earlier)
+    }
+
+    /// The only directory one level deeper in the stacks root that may have the files of a Portainer stack without files.
+    fn deeper_dir(&self, found: &Found) -> Option<String> {
+        let record = found
+            .record
+            .filter(|_| matches!(found.files, Files::None))?;
+        let mut dirs = match record.kind {
+            StackKind::Compose => deeper_dirs(&record.name, self.location),
+            StackKind::Swarm | StackKind::Kubernetes => Vec::new(),
+        };
+        let dir = dirs.pop().filter(|_| dirs.is_empty())?;
+        dir.to_str().map(str::to_owned)
     }
 
     /// The state of a stack with these containers and this unfinished run. `adopt` tells what Portainer has.

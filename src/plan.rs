@@ -132,7 +132,7 @@ pub enum Readiness {
     Edited,
     /// It would be refused.
     Blocked,
-    /// There is no Compose file on this host.
+    /// No Compose file was found.
     NoFile,
     /// Portainer could not be read.
     #[default]

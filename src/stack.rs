@@ -421,6 +421,15 @@ pub fn stack_dir(name: &StackName, at: &Location) -> Result<PathBuf> {
     Ok(dir)
 }
 
+/// The directories of this name with a Compose file one level deeper in the stacks root.
+pub fn deeper_dirs(name: &str, at: &Location) -> Vec<PathBuf> {
+    let dirs = disk::entries(&at.root).unwrap_or_default().into_iter();
+    let mut deeper: Vec<PathBuf> = dirs.map(|dir| dir.join(name)).collect();
+    deeper.retain(|dir| at.has_file(dir));
+    deeper.sort();
+    deeper
+}
+
 /// Why a file is not read. `hint` is for a file that is not [`Refused::NotReadableBy`] somebody.
 fn unreadable(what: &str, path: &Path, error: io::Error, hint: &str) -> Failure {
     let dir = path.parent().and_then(|dir| disk::metadata(dir).ok());

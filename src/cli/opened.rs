@@ -17,13 +17,15 @@ use crate::{
     engine::{EngineReader, NoSharedVersion},
     failure::Failure,
     inventory::{Inventory, earlier, lost_dir},
-    model::{Container, Record, WantedAccess},
+    model::{Container, Record, WantedAccess, is_portainers},
     observe::{Environments, Situation},
     plan::AdoptFlags,
     portainer::Repository,
     run::{Peers, Setup, Stopped},
-    stack::{Location, Stack, StackName, export_words, is_same, stack_dir},
-    text::{Mask, command, printable},
+    stack::{
+        Location, Stack, StackName, deeper_dirs, export_words, is_same, stack_dir, started_dirs,
+    },
+    text::{Mask, command, printable, shell_word},
 };
 
 /// Reads the settings and the API key of a run on these stacks.
@@ -284,14 +286,34 @@ fn elsewhere(
     let own = name.as_str();
     let records = portainer.records(endpoint, own, &name.portainer_name());
     let is_here = |record: &Record| record.endpoint_id == endpoint && record.name == own;
-    if !Failure::is_mistyped(&error) || !records.is_ok_and(|all| all.iter().any(is_here)) {
+    let mut started = started_dirs(containers, &location.tool).into_iter();
+    // A file in Portainer's directory is not one of the stack (M07).
+    let is_lost = Failure::is_mistyped(&error)
+        || started.any(is_portainers) && Refused::in_chain(&error).is_none();
+    if !is_lost || !records.is_ok_and(|all| all.iter().any(is_here)) {
         return error;
     }
     let earlier = earlier(at.settings.state.as_deref(), name, &location.tool);
     let dir = lost_dir((own, location), containers, earlier);
     let export = command(&export_words(own, dir.as_deref()));
-    let what = format!("{name} is in Portainer, and has no Compose file on this host");
-    let hint = format!("edit it in Portainer; to write it to files, run `{export}`");
+    let looked_in = stack_dir(name, location).unwrap_or_default();
+    let what = format!(
+        "{name} is in Portainer, and has no Compose file in {}",
+        looked_in.display()
+    );
+    let deeper = deeper_dirs(own, location).into_iter();
+    let found: Vec<String> = deeper
+        .map(|dir| format!("--dir {}", shell_word(&dir.to_string_lossy())))
+        .collect();
+    let elsewhere = match found.as_slice() {
+        [] => "if its files are elsewhere, pass their directory with --dir".to_owned(),
+        found => format!(
+            "found a Compose file elsewhere: if it is the stack's, pass {}",
+            found.join(" or ")
+        ),
+    };
+    let hint =
+        format!("{elsewhere}; otherwise, edit it in Portainer, or write files with `{export}`");
     Failure::new(what).hint(hint).into()
 }
 

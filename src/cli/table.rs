@@ -34,7 +34,7 @@ pub(super) fn plain<const N: usize>(cells: [String; N]) -> Vec<Part> {
 
 /// The last column keeps at least this width where there is space: the widest of the others are cut, and then the names in the
 /// first, which keep [`NAMES`].
-const LAST: usize = "no Compose file".len();
+const LAST: usize = "no file found".len();
 /// What the cut leaves of each of the others.
 const OTHERS: usize = 6;
 
@@ -250,7 +250,7 @@ mod tests {
     fn a_command_that_does_not_fit_is_below_the_table() {
         let shown = |terminal, names: &[&str]| {
             let row = |name: &&str| TableRow {
-                cells: plain([format!("{name} *"), "no Compose file: ".to_owned()]),
+                cells: plain([format!("{name} *"), "no file found: ".to_owned()]),
                 tail: Some([
                     (*name).to_owned(),
                     format!("stacklift export {name} --to /x/{name}"),
@@ -266,12 +266,12 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join("\n")
         };
-        let full = "web *  no Compose file: stacklift export web --to /x/web";
-        assert_eq!(shown(56, &["web"]), full);
-        let below = "web *  no Compose file\nweb: stacklift export web --to /x/web";
-        assert_eq!(shown(55, &["web"]), below);
+        let full = "web *  no file found: stacklift export web --to /x/web";
+        assert_eq!(shown(54, &["web"]), full);
+        let below = "web *  no file found\nweb: stacklift export web --to /x/web";
+        assert_eq!(shown(53, &["web"]), below);
         // One of them would fit.
-        let once = "web *   no Compose file\nwiki *  no Compose file\nweb, wiki: stacklift export STACK --to /x/STACK";
-        assert_eq!(shown(57, &["web", "wiki"]), once);
+        let once = "web *   no file found\nwiki *  no file found\nweb, wiki: stacklift export STACK --to /x/STACK";
+        assert_eq!(shown(55, &["web", "wiki"]), once);
     }
 }

@@ -58,7 +58,7 @@ pub enum StackResult {
     Unfinished,
     /// It is never adopted: it runs Portainer itself, or is part of the management plane.
     Refused,
-    /// There is no Compose file on this host.
+    /// No Compose file was found.
     NoFile,
     /// `--exclude` names it; it is outside the stacks root, and `--everywhere` was not given; all of its containers are
     /// stopped, and the adoption would start them; or it would be interrupted, and `--uninterrupted` was given. Only the last two

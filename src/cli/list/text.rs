@@ -149,7 +149,7 @@ pub(in crate::cli) fn readiness(way: &Plan) -> Part {
         Readiness::NothingToDo => (Meaning::Kept, "up to date"),
         Readiness::Edited if way.files_differ => (Meaning::Changed, "the files were edited, too"),
         Readiness::Edited => (Meaning::Plain, "keep editing it there"),
-        Readiness::NoFile if way.blockers.is_empty() => (Meaning::Plain, "no Compose file"),
+        Readiness::NoFile if way.blockers.is_empty() => (Meaning::Plain, "no file found"),
         Readiness::Blocked | Readiness::NoFile => return (Meaning::Failed, way.told("blocked")),
         Readiness::Unknown => {
             let why = way.warnings.first();

@@ -64,7 +64,7 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
 fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
     let kind = |stack: &&AllEntry| match stack.result {
         StackResult::NothingToDo => "up to date",
-        StackResult::NoFile => "without a Compose file",
+        StackResult::NoFile => "with no file found",
         StackResult::Edited => "edited in Portainer",
         StackResult::LeftOut if excluded.iter().any(|own| own == OsStr::new(stack.name())) => {
             "excluded"
@@ -173,7 +173,7 @@ pub(super) fn show_rest(
         let why = match (stack.result, stack.before.adopt.blockers.first()) {
             (R::Edited, _) => "it was edited in Portainer",
             (_, Some(blocker)) => &blocker.message,
-            _ => "there is no Compose file on this host",
+            _ => "no Compose file was found",
         };
         let what = format!("{} was not adopted: {why}", stack.name());
         error(what, command.with(&["plan", stack.name()]));
