@@ -51,6 +51,8 @@ pub fn changed(facts: &Facts, container: &Container, service: &Service) -> Vec<&
             let has = container.at(pointer).and_then(|value| normal(key, value));
             let gets = service.get(key).and_then(|value| normal(key, value));
             match gets {
+                // A container in the network of another, or of the host, has the domain of that.
+                _ if key == "domainname" && shares_network(container) => false,
                 // The IDs of containers, and a mode that Compose resolves to one.
                 _ if key == "pid" && container.text(pointer).contains(':') => false,
                 Some(Setting::One(mode)) if key == "pid" && mode.contains(':') => false,
@@ -102,7 +104,10 @@ fn normal(key: &str, value: &Value) -> Option<Setting> {
             other => other.to_string(),
         };
         match key {
-            "cap_add" | "cap_drop" => text.trim_start_matches("CAP_").to_owned(),
+            "cap_add" | "cap_drop" => {
+                let name = text.to_ascii_uppercase();
+                name.trim_start_matches("CAP_").to_owned()
+            }
             "working_dir" => clean(&text),
             _ => text,
         }
@@ -126,6 +131,11 @@ fn normal(key: &str, value: &Value) -> Option<Setting> {
         _ => text.is_empty(),
     };
     (!is_default).then_some(Setting::One(text))
+}
+
+fn shares_network(container: &Container) -> bool {
+    let mode = container.text("/HostConfig/NetworkMode");
+    mode == "host" || mode.contains(':')
 }
 
 /// A container without a hostname gets its ID. One in the network of the host has the hostname of that.
@@ -157,4 +167,20 @@ fn labels_differ(
         expected == container.labels()
     };
     service.get("label_file").is_none() && !is_of(old) && !is_of(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_capability_is_the_same_in_each_spelling() {
+        let [listed, shown] = [
+            json!(["cap_sys_time", "CHOWN"]),
+            json!(["CAP_CHOWN", "CAP_SYS_TIME"]),
+        ];
+        assert!(normal("cap_add", &listed) == normal("cap_add", &shown));
+    }
 }
