@@ -49,7 +49,10 @@ pub fn refusals(facts: &Facts, is_damaged: bool) -> Vec<Finding> {
     let all = [
         env.map(|variable| variable.of_kind(Kind::BadEnvFile)),
         rejected,
-        by_docker.map(|rejected| rejected.of_kind(Kind::Rejected)),
+        by_docker.map(|rejected| {
+            let rejected = rejected.of_kind(Kind::Rejected);
+            rejected.short("Docker rejects the file")
+        }),
     ];
     all.into_iter().flatten().collect()
 }

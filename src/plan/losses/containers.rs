@@ -161,7 +161,8 @@ impl<'a> Running<'a, '_> {
         }
     }
 
-    /// The containers beyond the replicas of their service: those with the highest numbers.
+    /// The containers beyond the replicas of their service: those with the highest numbers, but for an adoption only if it is
+    /// certain that these are removed.
     fn surplus(&mut self, containers: &[&'a Container], project: &Project) -> BTreeSet<&'a str> {
         let mut by_service: BTreeMap<&str, Vec<&'a Container>> = BTreeMap::new();
         for &container in containers {
@@ -178,12 +179,15 @@ impl<'a> Running<'a, '_> {
             let Some(after) = after.filter(|after| *after < now) else {
                 continue;
             };
-            let containers = members
+            let containers: Vec<String> = members
                 .iter()
                 .map(|member| member.name().to_owned())
                 .collect();
             let over = split_surplus(&mut members, after, self.facts.tool);
-            surplus.extend(over.iter().map(|container| container.id()));
+            let mut rows = self.services.iter();
+            if !self.facts.is_adoption() || rows.any(|row| row.removes_one_of(&containers)) {
+                surplus.extend(over.iter().map(|container| container.id()));
+            }
             let message = format!("{} will be reduced to {after}", counted(now, "container"));
             let kind = Kind::Replicas { containers, after };
             self.losses.push(Finding::of_service(name, kind, &message));
