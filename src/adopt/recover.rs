@@ -284,11 +284,17 @@ impl Adoption<'_, '_> {
         self.run.warn(format!(
             "{earlier} run left {name} incomplete: it is restored first"
         ));
+        let chosen = store.choose(Some(&snapshot))?;
         if !is_whole && !store.has_failed() {
             let told = "an earlier run that sent this version did not finish, and left the stack incomplete";
-            store.set_failure(&store.last_sent(), told);
+            let sent = store.last_sent();
+            let before = chosen.snapshot.record.found();
+            let sent = match before {
+                Some(record) => sent.but_for(&record.text, &record.env),
+                None => sent,
+            };
+            store.set_failure(&sent, told);
         }
-        let chosen = store.choose(Some(&snapshot))?;
         let saved = chosen.snapshot.containers.known();
         let still_there = saved.into_iter().flatten().any(|old| {
             let id = old.id();

@@ -115,6 +115,18 @@ impl LastSent {
         self.texts.is_empty()
     }
 
+    /// The same without what Portainer had before, unless nothing else was sent.
+    #[must_use]
+    pub fn but_for(mut self, text: &str, variables: &[Variable]) -> Self {
+        if self.texts.len() > 1 {
+            self.texts.remove(&sha256(text));
+        }
+        if self.variables.len() > 1 {
+            self.variables.remove(&hash_of(variables));
+        }
+        self
+    }
+
     /// What was sent of either.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
