@@ -100,6 +100,13 @@ impl Failure {
         Self::in_chain(error).any(|failure| failure.is_final)
     }
 
+    /// A failure because of `error`, with a way out after those that it names: only the first hint in the chain is shown.
+    pub fn with_way(message: &str, error: anyhow::Error, way: &str) -> Self {
+        let own = Self::hint_of(&error).map(|own| format!("{own}; "));
+        let hint = own.unwrap_or_default() + way;
+        Self::new(message).source(error).hint(hint)
+    }
+
     /// The first hint in the chain of causes of `error`.
     pub fn hint_of(error: &anyhow::Error) -> Option<&str> {
         Self::in_chain(error).find_map(|failure| failure.hint.as_deref())

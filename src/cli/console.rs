@@ -400,7 +400,7 @@ impl Console {
         }
     }
 
-    /// Shows a spinner with the time that has passed, on a terminal only. It replaces the one before.
+    /// Shows a spinner with the time that has passed on a terminal; elsewhere, a long wait is printed once. It replaces the one before.
     pub(super) fn waiting(&self, what: &str) {
         match &mut *lock(&self.held) {
             Some(held) => held.waiting = Some(what.to_owned()),

@@ -11,8 +11,7 @@ use super::{
     opened::say_where,
     peers,
     settings::{KeySource, Settings, git_password, other_state_folders},
-    style::Meaning,
-    table::Part,
+    table::plain,
 };
 use crate::{
     disk,
@@ -231,10 +230,7 @@ fn show(list: &SnapshotsReport, command: &str, console: &Console) {
             portainer,
         ];
         let size = shows_size.then(|| size.unwrap_or_else(unknown));
-        let cells = first.into_iter().chain(size).chain([state.to_owned()]);
-        cells
-            .map(|cell| (Meaning::Plain, cell))
-            .collect::<Vec<Part>>()
+        plain(first.into_iter().chain(size).chain([state.to_owned()]))
     };
     let first = ["SNAPSHOT", "TAKEN BEFORE", "CONTAINERS", "STACK ID"].into_iter();
     let header = first.chain(shows_size.then_some("SIZE")).chain(["STATE"]);

@@ -28,8 +28,9 @@ impl From<Vec<Part>> for TableRow {
 }
 
 /// A row without colors.
-pub(super) fn plain<const N: usize>(cells: [String; N]) -> Vec<Part> {
-    cells.map(|cell| (Meaning::Plain, cell)).to_vec()
+pub(super) fn plain(cells: impl IntoIterator<Item = String>) -> Vec<Part> {
+    let cells = cells.into_iter();
+    cells.map(|cell| (Meaning::Plain, cell)).collect()
 }
 
 /// The last column keeps at least this width where there is space: the widest of the others are cut, and then the names in the

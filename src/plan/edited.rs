@@ -166,17 +166,6 @@ pub(super) fn why_by_hand(
     is_by_hand.then(|| "started outside of Portainer since the last adoption".to_owned())
 }
 
-/// The variables of the Compose file that `.env` does not set: those of the shell that started a container are unknown.
-fn of_shell(on_disk: &str, env: &[Variable]) -> Vec<String> {
-    let set = values(env);
-    let occurrences = occurrences(on_disk);
-    let names: BTreeSet<&str> = occurrences.iter().map(|found| found.name).collect();
-    let unset = names
-        .into_iter()
-        .filter(|name| !set.contains_key(name) && *name != "COMPOSE_PROJECT_NAME");
-    unset.map(str::to_owned).collect()
-}
-
 /// Why a container has neither the configuration of the files nor what would be sent.
 pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent, on_disk: &str) -> String {
     if let Some(edited) = record.filter(|record| record.in_portainer == InPortainer::Edited) {
@@ -191,10 +180,13 @@ pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent, on_disk: &st
         return "Portainer's copy gets another form".to_owned();
     }
     let last = record.filter(|record| record.in_portainer == InPortainer::LastSent);
+    let used = occurrences(on_disk);
+    let names = used.iter().map(|found| found.name);
     let changed = match last.and_then(|sent| sent.contents) {
         Some(last) if last.text == sent.text => ".env".to_owned(),
         Some(last) if values(last.env) == values(sent.env) => "the Compose file".to_owned(),
-        _ => match of_shell(on_disk, sent.env).as_slice() {
+        // A shell that started a container may have had other values.
+        _ => match sent.of_shell(names).as_slice() {
             [] => "the Compose file or .env".to_owned(),
             [name] => format!("the Compose file, .env or the {name} of the shell"),
             _ => "the Compose file, .env or a variable of the shell".to_owned(),

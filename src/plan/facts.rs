@@ -1,6 +1,9 @@
 //! Everything that is read before a migration, as the input of its plan. Nothing here reads.
 
-use std::{collections::BTreeMap, io::ErrorKind};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::ErrorKind,
+};
 
 use composefile::{
     document::{Document, Node},
@@ -284,6 +287,14 @@ impl<'a> Sent<'a> {
     pub fn variables(self) -> BTreeMap<String, String> {
         let read = dotenv::parse(&stack_env(self.env), &|_| None);
         read.unwrap_or_default().into_iter().collect()
+    }
+
+    /// Those of these variables whose values the shell decides that runs Compose: `.env` does not set them.
+    pub fn of_shell<'n>(self, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+        let set = self.variables();
+        let is_set = |name: &str| set.contains_key(name) || name == "COMPOSE_PROJECT_NAME";
+        let names: BTreeSet<&str> = names.filter(|name| !is_set(name)).collect();
+        names.into_iter().collect()
     }
 }
 

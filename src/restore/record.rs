@@ -18,13 +18,8 @@ use crate::{
 
 /// An error of a Portainer that does not respond, with a hint at `--engine-only` (B19).
 pub(super) fn without_portainer(error: anyhow::Error) -> anyhow::Error {
-    let hint = Failure::hint_of(&error).map_or_else(String::new, |hint| format!("{hint}; "));
-    let hint = format!("{hint}to restore the containers without Portainer, add --engine-only");
-    // The first hint in the chain is shown.
-    Failure::new("cannot read the Portainer stack")
-        .source(error)
-        .hint(hint)
-        .into()
+    let way = "to restore the containers without Portainer, add --engine-only";
+    Failure::with_way("cannot read the Portainer stack", error, way).into()
 }
 
 impl Restoration<'_, '_, '_> {

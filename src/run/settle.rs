@@ -83,13 +83,8 @@ impl Run<'_> {
             let Some(way) = self.without_portainer(&error) else {
                 return error;
             };
-            let hints: Vec<&str> = Failure::hint_of(&error)
-                .into_iter()
-                .chain([&*way])
-                .collect();
-            let hint = hints.join("; ");
             let what = "Portainer may still be working on the stack";
-            Failure::new(what).source(error).hint(hint).into()
+            Failure::with_way(what, error, &way).into()
         })
     }
 

@@ -54,10 +54,10 @@ impl Store {
     pub(super) fn newest(&self, is: impl Fn(&Snapshot) -> bool) -> Result<Option<Saved>> {
         for id in self.ids()?.iter().rev() {
             let saved = self.load(id).map_err(|error| {
-                let own = Failure::hint_of(&error).map_or_else(String::new, |own| format!("{own}; "));
                 let list = command(&["restore", self.stack(), "--list"]);
-                let hint = format!("{own}to restore another one, choose it with --to; to list the snapshots, run `{list}`");
-                Failure::new("a snapshot cannot be read, and none that is older is chosen by default").source(error).hint(hint)
+                let way = format!("to restore another one, choose it with --to; to list the snapshots, run `{list}`");
+                let what = "a snapshot cannot be read, and none that is older is chosen by default";
+                Failure::with_way(what, error, &way)
             })?;
             if is(&saved.snapshot) {
                 return Ok(Some(saved));

@@ -1,6 +1,6 @@
 //! What a container has and its successor of the same service will not have (B01).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use composefile::{document::Node, interpolate::occurrences, services::services};
 
@@ -178,14 +178,11 @@ fn unset(facts: &Facts, service: &Service) -> Option<(Kind, String)> {
     let document = facts.document?;
     let written = services(document);
     let written = written.iter().find(|one| one.name == service.name)?;
-    let set = facts.sent.variables();
     let nodes = written.node.mappings();
     let nodes = nodes.flat_map(|part| document.nodes().filter(move |node| part.holds(*node)));
     let used = nodes.filter_map(Node::as_str).flat_map(occurrences);
-    let used = used.filter(|one| one.operator.is_empty() && !set.contains_key(one.name));
-    let used = used.filter(|one| one.name != "COMPOSE_PROJECT_NAME");
-    let names: BTreeSet<&str> = used.map(|one| one.name).collect();
-    let names = listed(&Vec::from_iter(names));
+    let used = used.filter(|one| one.operator.is_empty());
+    let names = listed(&facts.sent.of_shell(used.map(|one| one.name)));
     let message = format!("the values of {names}, if the shell had any: .env does not set them");
     (!names.is_empty()).then_some((Kind::Other, message))
 }
