@@ -308,7 +308,7 @@ fn elsewhere(
     let elsewhere = match found.as_slice() {
         [] => "if its files are elsewhere, pass their directory with --dir".to_owned(),
         found => format!(
-            "found a Compose file elsewhere: if it is the stack's, pass {}",
+            "there is a Compose file elsewhere: if it belongs to the stack, pass {}",
             found.join(" or ")
         ),
     };

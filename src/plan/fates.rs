@@ -333,7 +333,7 @@ impl Deciding<'_> {
                     .find_map(|dialect| sent.open_part(name, dialect, created_by))
                     .or_else(|| others.find_map(|other| sent.difference(name, first, other)));
                 return Fate::Unknown(format!(
-                    "Compose in this version of Portainer may record {} in another form, and take that for a change",
+                    "Compose in this version of Portainer may record {} in another form, and treat that as a change",
                     part.unwrap_or("the service")
                 ));
             }
@@ -403,7 +403,7 @@ impl Deciding<'_> {
         let mut dialects = portainer.dialects().into_iter();
         let part = dialects.find_map(|dialect| sent.difference(service, created_by, dialect));
         Fate::Recreated(format!(
-            "{creator} started it; Compose in Portainer records {} in another form, and takes that for a change",
+            "{creator} started it; Compose in Portainer records {} in another form, and treats that as a change",
             part.unwrap_or("the service")
         ))
     }

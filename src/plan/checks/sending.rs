@@ -216,7 +216,7 @@ impl Plan {
         self.warn_all(services.into_keys().map(|(other, dir)| {
             let plan = command(&["plan", other, "--dir", facts.dir]);
             format!(
-                "{other} has the same services and was started in {dir}, which no longer exists: if that directory was renamed, do not start a second set of containers, but run `{plan}`"
+                "{other} has the same services and was started in {dir}, which no longer exists: if that directory was renamed, run `{plan}` instead of starting a second set of containers"
             )
         }));
     }

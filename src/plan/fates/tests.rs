@@ -122,7 +122,7 @@ fn b47_a_hash_that_no_version_computes_is_another_configuration() {
             "{by}"
         );
     }
-    let why = "Compose 5.6.1 started it; Compose in Portainer records bind mounts in the short syntax or with `create_host_path` in another form, and takes that for a change";
+    let why = "Compose 5.6.1 started it; Compose in Portainer records bind mounts in the short syntax or with `create_host_path` in another form, and treats that as a change";
     let mut world = started("5.6.1", None, "2.45.0");
     assert_eq!(
         planned(&mut world, SHORT, "5.6.1").0,
@@ -171,7 +171,7 @@ fn b47_what_is_unknown_of_a_service_is_named() {
         let mut world = started(created_by, Some(&hash), portainer);
         world.compose = config.to_string().replace(",\"count\":-1", "");
         let why = format!(
-            "Compose in this version of Portainer may record {part} in another form, and take that for a change"
+            "Compose in this version of Portainer may record {part} in another form, and treat that as a change"
         );
         world.on_disk = Some(project.clone());
         world.read = Some(project);
