@@ -39,7 +39,7 @@ const END: &str = "session";
 const IGNORED: [&str; 2] = ["as_root_", "real_compose_"];
 
 /// How many sessions run at the same time.
-const THREADS: usize = 8;
+const THREADS: usize = 12;
 
 fn main() -> ExitCode {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
