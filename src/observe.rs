@@ -390,6 +390,8 @@ impl Situation<'_> {
             sent,
             document,
             projects,
+            host: &before.host,
+            remote: &before.remote,
             before,
             record: record
                 .map(|record| RecordFacts::new(record, contents, &before.last_sent, sent)),

@@ -71,10 +71,8 @@ impl Prepared {
         plan.warnings = warnings;
         // Missing images are all that blocks it then.
         let pulls = flags.pull && !is_theirs;
-        if let ([_], true, Ok(project)) = (&plan.blockers[..], pulls, &self.projects.sent) {
-            let images = &self.before.host.images;
-            plan.pulls =
-                plan::images_to_pull(project, images, |service| self.projects.builds(service));
+        if let ([_], true) = (&plan.blockers[..], pulls) {
+            plan.pulls = plan::images_to_pull(&self.projects, &self.before.host);
             plan.blockers.retain(|_| plan.pulls.is_empty());
         }
         plan.readiness = match plan.request {

@@ -17,10 +17,7 @@ use crate::{
         Facts, Fate, InPortainer, Plan, ServicePlan, Touch,
         checks::{adoption::blocking, validation},
         edited, fate_of,
-        fates::{
-            redefined::Redefined, services::services, steering::Steering,
-            versions::portainer_compose,
-        },
+        fates::{redefined::Redefined, services::services},
         service::inspected,
     },
     text::listed,
@@ -54,7 +51,7 @@ impl Request {
 
 /// The request, and the fate of every service: a plan without its checks and losses.
 pub fn fates(facts: &Facts) -> Plan {
-    let uses = &facts.before.remote.uses;
+    let uses = &facts.remote.uses;
     let mut plan = Plan {
         request: Some(request(facts, facts.redeploys)),
         in_portainer: facts
@@ -102,15 +99,7 @@ pub fn adoption(facts: &Facts) -> Plan {
 impl Plan {
     /// What sending the text does to what runs.
     fn decide(&mut self, facts: &Facts, project: &Project) {
-        let compose = portainer_compose(facts);
-        let redefined = Redefined::new(facts, compose);
-        let steering = Steering::new(
-            facts,
-            project,
-            compose,
-            facts.record.map(|facts| facts.record),
-        );
-        self.services = services(facts, project, compose, &redefined, &steering);
+        self.services = services(facts, project);
         if facts.redeploys {
             self.replace_all_from_git(facts);
         } else if self.in_portainer != InPortainer::FromGit {
@@ -122,17 +111,14 @@ impl Plan {
 
     /// What would make the deployment fail, and what it would lose.
     fn check_and_lose(&mut self, facts: &Facts, project: &Project) {
-        let compose = portainer_compose(facts);
-        let mut redefined = Redefined::new(facts, compose);
+        let mut redefined = Redefined::new(facts);
         self.warn_all(std::mem::take(&mut redefined.ignored));
         if !self.sends_nothing() {
-            let steering =
-                Steering::new(facts, project, compose, facts.record.map(|one| one.record));
-            self.check_text(facts, project, compose, &steering);
+            self.check_text(facts, project);
             self.blockers.extend(redefined.blockers());
         }
-        self.lose_by_adoption(facts, project, compose);
-        let containers = facts.before.host.inspected();
+        self.lose_by_adoption(facts, project);
+        let containers = facts.host.inspected();
         let mut lost =
             containers.filter(|container| self.keeps_of_lost_portainer(facts, container));
         if let Some(one) = lost.next() {
@@ -171,7 +157,7 @@ impl Plan {
         let dir = facts.label(container, "project.working_dir");
         let is_lost = dir.is_some_and(|dir| dir.starts_with(PORTAINER_FOLDERS))
             && facts.record.is_none()
-            && facts.before.remote.rights.see_every_stack();
+            && facts.remote.rights.see_every_stack();
         is_lost && fate_of(&self.services, container.name()).is_some_and(Fate::keeps_containers)
     }
 
@@ -196,7 +182,7 @@ impl Plan {
         if self.in_portainer == InPortainer::FromGit && facts.before.last_sent.is_behind {
             let is_as_left =
                 |one: &&Container| edited::is_as_left(one, &facts.before.last_sent, facts.tool);
-            let restored = facts.before.host.inspected();
+            let restored = facts.host.inspected();
             let restored = restored.filter(|container| is_as_left(container) == Some(true));
             self.by_hand = restored
                 .map(|container| container.name().to_owned())
@@ -206,7 +192,7 @@ impl Plan {
         if let Some(record) = edited {
             let is_last = record.last_sent.has(facts.sent.text, facts.sent.env);
             self.files_differ = self.in_portainer == InPortainer::Edited && !is_last;
-            let containers = facts.before.host.inspected();
+            let containers = facts.host.inspected();
             self.by_hand = containers
                 .filter(|container| edited::is_by_hand_since(container, record.record, facts.tool))
                 .map(|container| container.name().to_owned())
@@ -283,7 +269,6 @@ impl Plan {
             service.stop_grace = None;
         }
         let paused = facts
-            .before
             .host
             .inspected()
             .filter(|container| container.is_paused());
@@ -297,7 +282,7 @@ impl Plan {
 /// Whether none of the containers of services runs. One that a restore created may never have run. A stack without
 /// containers is stopped if Portainer has deployed it. It may have been deleted there since.
 fn is_stopped(facts: &Facts) -> bool {
-    let all = facts.before.host.inspected();
+    let all = facts.host.inspected();
     let mut own = all
         .filter(|container| !container.is_one_off(facts.tool))
         .peekable();

@@ -122,6 +122,21 @@ impl Host {
         self.containers.iter().flatten()
     }
 
+    /// The containers outside the stack, as far as they could be listed.
+    pub fn others(&self) -> impl Iterator<Item = &Container> {
+        self.others.iter().flatten()
+    }
+
+    /// Whether an image is known not to be on the engine.
+    pub fn lacks_image(&self, name: &str) -> bool {
+        matches!(self.images.get(name), Some(None))
+    }
+
+    /// The inspect object of an image, by a name that is a key of [`Self::images`].
+    pub fn image(&self, name: &str) -> Option<&Value> {
+        self.images.get(name)?.as_ref()
+    }
+
     /// Whether the engine is known to have a volume.
     pub fn has_volume(&self, name: &str) -> bool {
         let known = self.volumes.as_ref();

@@ -15,7 +15,7 @@ use crate::{
     compose::{Project, Service, dialect::Fields},
     finding::Finding,
     model::{Container, Record, Rights, Variable, is_folder_of},
-    plan::{Before, Environment, InPortainer, Keep, Projects},
+    plan::{Before, Environment, Host, InPortainer, Keep, Projects, before::Remote},
     rewrite::{
         env::stack_env,
         faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK, Runs},
@@ -60,7 +60,11 @@ pub struct Facts<'a> {
     pub document: Option<&'a Document<'a>>,
     /// What Compose reads.
     pub projects: &'a Projects,
-    /// What Portainer and the engine say.
+    /// What the engine has.
+    pub host: &'a Host,
+    /// What Portainer has.
+    pub remote: &'a Remote,
+    /// What earlier runs left.
     pub before: &'a Before,
     /// The Portainer stack that will be deleted.
     pub record: Option<RecordFacts<'a>>,
@@ -121,7 +125,7 @@ impl<'a> Facts<'a> {
 
     /// The containers of a service, as far as they could be inspected, without those of `compose run`.
     pub fn of_service(&self, service: &str) -> impl Iterator<Item = &'a Container> {
-        let all = self.before.host.inspected();
+        let all = self.host.inspected();
         let all = all.filter(|container| !container.is_one_off(self.tool));
         all.filter(move |container| container.compose_label(self.tool, "service") == Some(service))
     }
@@ -168,13 +172,13 @@ impl<'a> Facts<'a> {
 
     /// Whether the API key may not read or change any stack of the environment. The refusal says so (B24).
     pub fn is_forbidden(&self) -> bool {
-        self.before.remote.rights == Rights::NoStacks
-            || matches!(self.before.remote.environment, Environment::Forbidden(_))
+        self.remote.rights == Rights::NoStacks
+            || matches!(self.remote.environment, Environment::Forbidden(_))
     }
 
     /// Whether the stack runs on this host, and this host does not have what a container would mount from this path.
     pub fn lacks(&self, path: &str) -> bool {
-        let is_here = self.before.remote.environment == Environment::SameEngine && self.has_data;
+        let is_here = self.remote.environment == Environment::SameEngine && self.has_data;
         is_here && (self.lookup)(path) == PathKind::Missing
     }
 
@@ -186,7 +190,7 @@ impl<'a> Facts<'a> {
     /// Those of [`Self::others`] that were started from the stack's directory, by project.
     pub fn others_from_here(&self) -> BTreeMap<&'a str, Vec<&'a Container>> {
         let mut projects: BTreeMap<&str, Vec<&Container>> = BTreeMap::new();
-        for container in self.before.host.others.iter().flatten() {
+        for container in self.host.others() {
             let label = |name: &str| container.compose_label(self.tool, name);
             let dir = label("project.working_dir");
             let is_here = dir.is_some_and(|dir| self.is_same(dir, self.dir));

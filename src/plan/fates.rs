@@ -263,7 +263,7 @@ impl Deciding<'_> {
             return Some(Fate::unknown("its `pull_policy` may pull a newer image"));
         }
         let reference = service.image.as_ref()?;
-        let found = self.facts.before.host.images.get(reference);
+        let found = self.facts.host.images.get(reference);
         let Some(Some(now)) = found else {
             return Some(Fate::Unknown(match found {
                 Some(_) => format!("image {reference} is not on this host"),

@@ -16,10 +16,7 @@ use crate::{
             conditions, conflicts, inline, missing, overridden, permissions, unsupported,
             validation,
         },
-        fates::{
-            steering::{self, Steering},
-            versions::portainer_compose,
-        },
+        fates::steering::{self, Steering},
         losses::{containers, memory, record, text},
     },
     rewrite::damage::damages,
@@ -58,22 +55,21 @@ impl Plan {
         let damage = damage(facts);
         let is_damaged = damage.is_some();
         self.blockers.extend(damage);
-        let listed = facts.before.host.listed();
+        let listed = facts.host.listed();
         if !listed.is_empty() {
             self.blockers
                 .extend(permissions::runs_portainer(listed, facts.portainer_port));
         }
-        let is_concerned = match facts.before.remote.environment {
+        let is_concerned = match facts.remote.environment {
             Environment::OtherEngine { .. }
             | Environment::Clone { .. }
             | Environment::OtherSocket(_) => !listed.is_empty(),
             _ => destroys,
         };
-        let environment =
-            permissions::environment(&facts.before.remote.environment, facts.endpoint);
+        let environment = permissions::environment(&facts.remote.environment, facts.endpoint);
         self.blockers.extend(environment.filter(|_| is_concerned));
         self.blockers.extend(permissions::registered(facts));
-        self.blockers.extend(facts.before.host.unlistable.clone());
+        self.blockers.extend(facts.host.unlistable.clone());
         if destroys {
             self.refuse_a_failing_create(facts, project, is_damaged);
         }
@@ -86,7 +82,7 @@ impl Plan {
         project: Option<&Project>,
         is_damaged: bool,
     ) {
-        if let Environment::Unknown(reason) = &facts.before.remote.environment {
+        if let Environment::Unknown(reason) = &facts.remote.environment {
             self.warn(format!(
                 "cannot verify that environment {} is this host: {}",
                 facts.endpoint, reason
@@ -115,10 +111,9 @@ impl Plan {
             self.warn_all(missing.doubts.into_iter().chain(doubt));
             return;
         };
-        let compose = portainer_compose(facts);
-        let refused = unsupported::unsupported(facts, project, compose, |_| true);
+        let refused = unsupported::unsupported(facts, project, |_| true);
         self.blockers.extend(refused);
-        let steering = Steering::new(facts, project, compose, None);
+        let steering = Steering::new(facts, project);
         let rejected = steering
             .rejected()
             .into_iter()
@@ -139,11 +134,11 @@ impl Plan {
         let what = "Compose cannot start paused containers";
         let paused = Finding::about(conflicts::paused(facts), what, "unpause them first");
         refusals.extend(paused.map(|refusal| refusal.of_kind(Kind::Paused)));
-        let others: Vec<&Container> = facts.before.host.others.iter().flatten().collect();
+        let others: Vec<&Container> = facts.host.others().collect();
         refusals.extend(conflicts::held_by((&others, facts.tool), project, |_| true));
         for refusal in refusals {
             let is_on_engine = matches!(refusal.kind, Kind::OnEngine | Kind::Paused);
-            if is_on_engine && facts.before.remote.environment != Environment::SameEngine {
+            if is_on_engine && facts.remote.environment != Environment::SameEngine {
                 let told = if refusal.details.is_empty() {
                     vec![refusal.message]
                 } else {
@@ -165,7 +160,7 @@ impl Plan {
             text.retain(|loss| loss.kind != Kind::BadEnvFile);
         }
         if let (Some(project), Some(document)) = (project, facts.document) {
-            let steering = Steering::new(facts, project, portainer_compose(facts), None);
+            let steering = Steering::new(facts, project);
             let not_started = steering.not_started().into_iter();
             let lost = not_started.chain(inline::lost_files(facts, project));
             let lost = lost.chain(overridden::overridden(facts, document));
@@ -188,10 +183,9 @@ impl Plan {
             let losses = record::losses(record, facts.sent, facts.document).into_iter();
             // B23
             let users = facts
-                .before
                 .remote
                 .uses
-                .lost_with_stack(facts.before.remote.rights.see_every_stack());
+                .lost_with_stack(facts.remote.rights.see_every_stack());
             let is_known = users.is_some();
             let lost = losses.filter(|loss| !is_known || loss.kind != Kind::Access);
             let named = users.as_ref().and_then(record::use_lost);
@@ -205,11 +199,11 @@ impl Plan {
         }
         let losses = std::mem::take(&mut self.losses).into_iter();
         (self.changes, self.losses) = losses.partition(|loss| loss.is_change(false));
-        if !facts.before.host.listed().is_empty() && facts.before.host.containers.is_none() {
+        if !facts.host.listed().is_empty() && facts.host.containers.is_none() {
             self.warn("cannot inspect the containers: what they would lose is unknown");
         }
         // Otherwise, a refusal or a doubt says why.
-        let is_preview = !destroys(facts) && facts.before.host.containers.is_some();
+        let is_preview = !destroys(facts) && facts.host.containers.is_some();
         if let (Err(why), true) = (&facts.projects.on_disk, project.is_some() || is_preview) {
             self.warn(format!(
                 "what the rewritten Compose file loses is unknown: {why}"
@@ -220,11 +214,11 @@ impl Plan {
 
 /// The images that the text names and that are not on this engine, if it is the one of the environment.
 fn absent_images(facts: &Facts) -> Vec<Pull> {
-    let is_here = !facts.before.remote.environment.is_other_engine();
+    let is_here = !facts.remote.environment.is_other_engine();
     let named = facts.document.filter(|_| is_here);
     let named = named.map(|text| missing::images_to_have(text, facts.sent));
     let images = named.unwrap_or_default().into_iter();
-    let is_absent = |image: &String| matches!(facts.before.host.images.get(image), Some(None));
+    let is_absent = |image: &String| facts.host.lacks_image(image);
     let pull = |image| Pull {
         shown: None,
         image,
@@ -235,7 +229,7 @@ fn absent_images(facts: &Facts) -> Vec<Pull> {
 
 /// Whether a migration removes something.
 fn destroys(facts: &Facts) -> bool {
-    facts.record.is_some() || facts.before.host.may_have_containers()
+    facts.record.is_some() || facts.host.may_have_containers()
 }
 
 /// B02.

@@ -96,7 +96,7 @@ pub fn stop_grace(containers: &[&Container]) -> Option<u32> {
 
 /// The inspect objects of the containers with these names.
 pub fn inspected<'a>(facts: &Facts<'a>, names: &[String]) -> Vec<&'a Container> {
-    let all = facts.before.host.inspected();
+    let all = facts.host.inspected();
     all.filter(|container| names.iter().any(|name| name == container.name()))
         .collect()
 }

@@ -181,6 +181,8 @@ impl World {
             sent,
             document: parsed.as_ref(),
             projects: &projects,
+            host: &before.host,
+            remote: &before.remote,
             before: &before,
             has_data: true,
             record: self.deployed.as_ref().map(|(text, env)| {

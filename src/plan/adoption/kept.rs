@@ -239,7 +239,7 @@ fn inherited_volumes<'a>(facts: &Facts<'a>, service: &Service) -> BTreeSet<&'a s
 fn remembered_volumes(facts: &Facts, service: &Service) -> BTreeMap<String, String> {
     let named = facts.before.last_sent.volumes(&service.name);
     let exist = named.filter(|(path, name)| {
-        facts.before.host.has_volume(name) && !mounts::mounts_other(facts, service, path)
+        facts.host.has_volume(name) && !mounts::mounts_other(facts, service, path)
     });
     let owned = exist.map(|(path, name)| (path.clone(), name.clone()));
     owned.collect()
@@ -247,11 +247,11 @@ fn remembered_volumes(facts: &Facts, service: &Service) -> BTreeMap<String, Stri
 
 /// The paths at which each container of a service has an anonymous volume; none if the volumes of the engine are unknown.
 fn new_anonymous(facts: &Facts, service: &Service) -> BTreeSet<String> {
-    if facts.before.host.volumes.is_none() {
+    if facts.host.volumes.is_none() {
         return BTreeSet::new();
     }
     let image = service.image.as_ref();
-    let image = image.and_then(|image| facts.before.host.images.get(image)?.as_ref());
+    let image = image.and_then(|image| facts.host.image(image));
     mounts::anonymous(facts, service, image)
 }
 

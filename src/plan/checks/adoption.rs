@@ -23,7 +23,6 @@ pub fn blocking(facts: &Facts, plan: &Plan) -> Vec<Finding> {
     let mut found = Blocking {
         facts,
         plan,
-        file: facts.file,
         only_in_portainer: Vec::new(),
         blockers: Vec::new(),
     };
@@ -50,7 +49,6 @@ pub fn blocking(facts: &Facts, plan: &Plan) -> Vec<Finding> {
 struct Blocking<'a, 'f> {
     facts: &'a Facts<'f>,
     plan: &'a Plan,
-    file: &'a str,
     /// The services that only the Portainer stack has, and that a blocker names.
     only_in_portainer: Vec<String>,
     blockers: Vec<Finding>,
@@ -61,8 +59,21 @@ impl<'f> Blocking<'_, 'f> {
         self.blockers.push(Finding::new(message, hint));
     }
 
+    /// Adds a blocker about these, if there are any.
+    fn list(
+        &mut self,
+        details: impl IntoIterator<Item = String>,
+        message: impl AsRef<str>,
+        hint: impl AsRef<str>,
+        short: &str,
+    ) {
+        let blocker = Finding::about(details.into_iter().collect(), message, hint);
+        self.blockers
+            .extend(blocker.map(|blocker| blocker.short(short)));
+    }
+
     fn containers(&self) -> impl Iterator<Item = &'f Container> + use<'f> {
-        self.facts.before.host.inspected()
+        self.facts.host.inspected()
     }
 
     /// The directories in which containers were started.
@@ -96,8 +107,8 @@ impl<'f> Blocking<'_, 'f> {
             let what = format!(
                 "the stack cannot have the name {name} in Portainer: the name of its project would be {own:?}"
             );
-            let blocker = Finding::new(what, hint).short("name not allowed");
-            self.blockers.push(blocker);
+            let blocker = Finding::new(what, hint);
+            self.blockers.push(blocker.short("name not allowed"));
         } else if let Some(project) = project
             && project != name
             && self.containers().next().is_none()
@@ -179,7 +190,7 @@ impl<'f> Blocking<'_, 'f> {
             }
         }
         let Facts { name, dir: own, .. } = *self.facts;
-        let sees_every_stack = self.facts.before.remote.rights.see_every_stack();
+        let sees_every_stack = self.facts.remote.rights.see_every_stack();
         let is_shared = self.dirs().any(|dir| self.is_here(dir));
         for (dir, containers) in dirs {
             let is_missing = (self.facts.lookup)(dir) == PathKind::Missing;
@@ -189,7 +200,7 @@ impl<'f> Blocking<'_, 'f> {
                 self.facts.tool
             );
             let is_portainers = dir.starts_with(PORTAINER_FOLDERS);
-            let successor = self.facts.before.remote.successor.as_deref();
+            let successor = self.facts.remote.successor.as_deref();
             let hint = if let Some(other) = successor.filter(|_| is_portainers) {
                 format!(
                     "that directory is now the one of the Portainer stack {}: {recreate}",
@@ -220,8 +231,7 @@ impl<'f> Blocking<'_, 'f> {
                 format!("adopt them from there: `{}`", command(name, dir))
             };
             let what = format!("containers of project {name} were started in {dir}, not in {own}");
-            let blocker = Finding::new(what, hint).short("started in another directory");
-            self.blockers.push(blocker.details(containers));
+            self.list(containers, what, hint, "started in another directory");
         }
     }
 
@@ -282,8 +292,7 @@ impl<'f> Blocking<'_, 'f> {
                 "containers were started from {files}, but these files were not found: {missing}"
             );
             let hint = "put each missing file back; if the stack no longer uses it, run `docker compose up -d` without it first";
-            let blocker = Finding::new(what, hint).short("Compose file missing");
-            self.blockers.push(blocker.details(containers));
+            self.list(containers, what, hint, "Compose file missing");
         }
         for (files, containers) in wrong {
             let hint = match files.as_slice() {
@@ -302,8 +311,7 @@ impl<'f> Blocking<'_, 'f> {
             let what = format!(
                 "containers were started from other Compose files than {expected}: {files}"
             );
-            let blocker = Finding::new(what, hint).short("started from other files");
-            self.blockers.push(blocker.details(containers));
+            self.list(containers, what, hint, "started from other files");
         }
     }
 
@@ -313,9 +321,9 @@ impl<'f> Blocking<'_, 'f> {
         self.not_running(project);
         if project.services.is_empty() {
             let hint = "add a service, or set COMPOSE_PROFILES in .env if each has a profile";
-            self.add(format!("{} starts no service", self.file), hint);
+            self.add(format!("{} starts no service", self.facts.file), hint);
         }
-        if !self.facts.before.remote.environment.is_other_engine() {
+        if !self.facts.remote.environment.is_other_engine() {
             self.images(project);
             self.sources(project);
             self.addresses(project);
@@ -370,29 +378,21 @@ impl<'f> Blocking<'_, 'f> {
                 }
             })
             .collect();
-        if !orphans.is_empty() {
-            let keep = "pass --leave-orphans to leave them as they are";
-            let remove = format!(
-                "remove them: `{} rm --force {}`",
-                self.facts.tool,
-                undefined.join(" ")
-            );
-            let add = (!undefined.is_empty()).then_some("add them to the Compose file, ");
-            let activate = is_inactive.then_some("set COMPOSE_PROFILES in .env, ");
-            let ways: String = add.into_iter().chain(activate).collect();
-            let or = if ways.is_empty() { "" } else { "or " };
-            let end = if undefined.len() == orphans.len() {
-                &*remove
-            } else {
-                "stop them"
-            };
-            let first = format!("{ways}{or}{end}");
-            let what =
-                "Portainer would not start these containers, but would remove them with the stack";
-            let hint = format!("{first}; {keep}");
-            let blocker = Finding::new(what, hint).short("containers not in the stack");
-            self.blockers.push(blocker.details(orphans));
-        }
+        let keep = "pass --leave-orphans to leave them as they are";
+        let add = (!undefined.is_empty()).then_some("add them to the Compose file, ");
+        let activate = is_inactive.then_some("set COMPOSE_PROFILES in .env, ");
+        let ways: String = add.into_iter().chain(activate).collect();
+        let or = if ways.is_empty() { "" } else { "or " };
+        let end = if undefined.len() == orphans.len() {
+            let undefined = undefined.join(" ");
+            &*format!("remove them: `{} rm --force {undefined}`", self.facts.tool)
+        } else {
+            "stop them"
+        };
+        let what =
+            "Portainer would not start these containers, but would remove them with the stack";
+        let hint = format!("{ways}{or}{end}; {keep}");
+        self.list(orphans, what, hint, "containers not in the stack");
     }
 
     /// Whether the files certainly have another configuration of a service than its container.
@@ -458,56 +458,41 @@ impl<'f> Blocking<'_, 'f> {
         let tool = self.facts.tool;
         let what = "paused containers cannot be adopted: Compose cannot start them";
         let hint = format!("unpause them first: `{tool} unpause {}`", paused.join(" "));
-        let blocker = Finding::about(paused, what, hint);
-        self.blockers
-            .extend(blocker.map(|blocker| blocker.short("paused containers")));
-        let hint = format!(
-            "remove them first: `{tool} rm --force {}`",
-            removed.join(" ")
-        );
+        self.list(paused, what, hint, "paused containers");
+        let all = removed.join(" ");
+        let hint = format!("remove them first: `{tool} rm --force {all}`");
         let what = "containers are being removed";
         self.blockers.extend(Finding::about(removed, what, hint));
-        let hint = format!(
-            "if nothing in them is needed, remove them: `{tool} rm {}`",
-            operands(&left_over)
-        );
+        let all = operands(&left_over);
+        let hint = format!("if nothing in them is needed, remove them: `{tool} rm {all}`");
         let what = "containers are left over: another one of the same service and number runs";
-        let left_over = left_over.into_iter().map(str::to_owned).collect();
-        let blocker = Finding::about(left_over, what, hint);
-        self.blockers
-            .extend(blocker.map(|blocker| blocker.short("left-over containers")));
+        let left_over = left_over.into_iter().map(str::to_owned);
+        self.list(left_over, what, hint, "left-over containers");
         let what = "Docker could not start these containers the last time, and the deployment would fail in the same way";
         let start = of_failed.join(" ");
         let hint = format!("fix the reason, then start them: `{tool} start {start}`");
-        let blocker = Finding::about(failed, what, hint);
-        self.blockers
-            .extend(blocker.map(|blocker| blocker.short("last start failed")));
+        self.list(failed, what, hint, "last start failed");
         let what =
             "Docker cannot start these containers: their networks were removed, or created again";
         let services = operands(&Vec::from_iter(of_unconnected));
         let hint = format!(
             "recreate them with `{tool} compose create --force-recreate {services}`, which starts nothing: files written inside them are lost, and their volumes stay"
         );
-        let blocker = Finding::about(unconnected, what, hint);
-        self.blockers
-            .extend(blocker.map(|blocker| blocker.short("network was removed")));
-        if !ended.is_empty() {
-            let what = if has_failed {
-                "stopped services would be started"
-            } else {
-                "finished jobs would run again"
-            };
-            let is_needed =
-                |one: &ServicePlan| one.needs.iter().any(|need| jobs.contains(need.as_str()));
-            let hint = if self.plan.services.iter().any(is_needed) {
-                "pass --rerun-jobs to start them"
-            } else {
-                "pass --rerun-jobs to start them, or give them a profile that is not active"
-            };
-            let told = format!("{what}: Portainer starts every service");
-            let blocker = Finding::new(told, hint).short(what);
-            self.blockers.push(blocker.details(ended));
-        }
+        self.list(unconnected, what, hint, "network was removed");
+        let what = if has_failed {
+            "stopped services would be started"
+        } else {
+            "finished jobs would run again"
+        };
+        let is_needed =
+            |one: &ServicePlan| one.needs.iter().any(|need| jobs.contains(need.as_str()));
+        let hint = if self.plan.services.iter().any(is_needed) {
+            "pass --rerun-jobs to start them"
+        } else {
+            "pass --rerun-jobs to start them, or give them a profile that is not active"
+        };
+        let told = format!("{what}: Portainer starts every service");
+        self.list(ended, told, hint, what);
     }
 }
 

@@ -223,12 +223,7 @@ fn has_health_check(facts: &Facts, service: &Service) -> Option<bool> {
             return Some(true);
         }
     }
-    let image = facts
-        .before
-        .host
-        .images
-        .get(service.image.as_ref()?)?
-        .as_ref()?;
+    let image = facts.host.image(service.image.as_ref()?)?;
     let test = image["Config"]["Healthcheck"]["Test"][0].as_str();
     Some(test.is_some_and(|test| !test.is_empty() && !is_none(test)))
 }

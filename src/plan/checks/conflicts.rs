@@ -121,7 +121,7 @@ fn twice(all: &[(&Service, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -> V
 
 /// The paused containers that Portainer adopts: Compose cannot start them, and the failed create removes the stack (M06).
 pub fn paused(facts: &Facts) -> Vec<String> {
-    let containers = facts.before.host.inspected();
+    let containers = facts.host.inspected();
     let paused =
         containers.filter(|container| container.is_paused() && facts.is_adopted(container));
     paused
@@ -147,7 +147,7 @@ pub fn used_on_host(
     project: &Project,
     is_asked: impl Fn(&str) -> bool,
 ) -> Vec<Finding> {
-    let (Some(others), Some(own)) = (&facts.before.host.others, &facts.before.host.listed) else {
+    let (Some(others), Some(own)) = (&facts.host.others, &facts.host.listed) else {
         return Vec::new();
     };
     let containers: Vec<&Container> = others.iter().chain(own).collect();

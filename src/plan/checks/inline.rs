@@ -10,7 +10,7 @@ use crate::{
 
 /// The blocker if this version of Portainer loses the content that the text gives to a service.
 pub fn lost_files(facts: &Facts, project: &Project) -> Option<Finding> {
-    let portainer = facts.before.remote.version.as_ref()?;
+    let portainer = facts.remote.version.as_ref()?;
     let fixed = match ComposeVersion::parse(portainer)?.release() {
         (2, 33, 3..=5) => "2.33.6",
         (2, 36, 0) => "2.37.0",

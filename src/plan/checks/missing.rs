@@ -39,7 +39,7 @@ pub struct Missing {
 /// Looks for what does not exist. Without a project, only the files are known that the text names. An adoption creates the volumes `created`.
 pub fn missing(facts: &Facts, project: Option<&Project>, created: &BTreeSet<String>) -> Missing {
     use Kind::{MissingFiles, OnEngine, UnreadableFiles};
-    let others = facts.before.host.others.as_ref();
+    let others = facts.host.others.as_ref();
     let mut search = FileChecks {
         facts,
         created,
@@ -239,9 +239,9 @@ impl FileChecks<'_, '_> {
         let Some(image) = service.image.clone() else {
             return;
         };
-        let found = self.facts.before.host.images.get(&image);
-        let is_absent = matches!(found, Some(None));
-        if self.facts.before.remote.environment.is_other_engine() {
+        let host = self.facts.host;
+        let is_absent = host.lacks_image(&image);
+        if self.facts.remote.environment.is_other_engine() {
             return;
         }
         let policy = service.text(&["pull_policy"]).unwrap_or_default();
@@ -261,10 +261,10 @@ impl FileChecks<'_, '_> {
             ));
         } else if !matches!(policy.as_str(), "never" | "build") {
             let pull = service.pull(image);
-            let found = found.and_then(Option::as_ref);
             let is_pulled = !NOT_PULLED.contains(&policy.as_str());
-            let is_other = || found.is_some_and(|found| is_for_another_platform(found, &pull));
-            if is_absent || is_pulled || is_other() {
+            let found = host.image(&pull.image);
+            let is_other = found.is_some_and(|found| is_for_another_platform(found, &pull));
+            if is_absent || is_pulled || is_other {
                 self.missing.pulls.insert(pull);
             }
         }
@@ -309,7 +309,7 @@ impl FileChecks<'_, '_> {
     }
 
     fn runtime(&mut self, service: &Service) {
-        let known = &self.facts.before.host.runtimes;
+        let known = &self.facts.host.runtimes;
         let wanted = service.get("runtime").and_then(Value::as_str);
         // containerd finds these by their names (Docker 23).
         let is_named = |name: &str| name.is_empty() || name.starts_with("io.containerd.");
@@ -317,7 +317,7 @@ impl FileChecks<'_, '_> {
             && !known.is_empty()
             && !known.contains(name)
             && !is_named(name)
-            && !self.facts.before.remote.environment.is_other_engine()
+            && !self.facts.remote.environment.is_other_engine()
         {
             let what = format!("{}: Docker has no runtime `{name}`", service.name);
             self.missing.runtimes.push(what);
@@ -325,12 +325,12 @@ impl FileChecks<'_, '_> {
     }
 
     fn external(&mut self, service: &Service) {
-        if self.facts.before.remote.environment.is_other_engine() {
+        if self.facts.remote.environment.is_other_engine() {
             return;
         }
         let label = compose_label(self.facts.tool, "network");
         let (external, foreign) = (&mut self.missing.external, &mut self.missing.foreign);
-        let known = self.facts.before.host.networks.as_ref();
+        let known = self.facts.host.networks.as_ref();
         for (name, endpoint) in known.iter().flat_map(|_| &service.networks) {
             // `network_mode` names one that is not of the text.
             let own = endpoint.network.as_ref().filter(|one| !one.is_external);
@@ -348,7 +348,7 @@ impl FileChecks<'_, '_> {
                 _ => {}
             }
         }
-        let known = &self.facts.before.host.volumes;
+        let known = &self.facts.host.volumes;
         for (_, volume) in service.volumes().filter(|(_, volume)| volume.is_external) {
             let name = &volume.name;
             let exists = known.as_ref().is_none_or(|all| named(all, name).is_some());
@@ -402,7 +402,7 @@ impl FileChecks<'_, '_> {
 
     /// The engine's host is this host only if the environment is this engine.
     fn host_has(&self, path: &str) -> Found {
-        if self.facts.before.remote.environment != Environment::SameEngine {
+        if self.facts.remote.environment != Environment::SameEngine {
             return Found::Unknown;
         }
         match (self.facts.lookup)(path) {

@@ -12,7 +12,7 @@ use crate::{finding::Finding, plan::Facts, rewrite::portainer::SET_BY_PORTAINER,
 
 /// The blocker if the text would have other values in Portainer. Unknown if Portainer's container is.
 pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
-    let set = &facts.before.host.portainer_env;
+    let set = &facts.host.portainer_env;
     let scalars = document.nodes().filter_map(Node::as_str);
     let mut names: BTreeSet<&str> = scalars
         .flat_map(occurrences)

@@ -59,7 +59,7 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Finding> 
 
 /// The refusal if the API key may not manage stacks (M22).
 pub fn management(facts: &Facts) -> Option<Finding> {
-    (facts.before.remote.rights == Rights::NoStacks).then(|| management_of(facts.endpoint))
+    (facts.remote.rights == Rights::NoStacks).then(|| management_of(facts.endpoint))
 }
 
 /// The refusal of an environment whose stacks the API key may not manage (M22).
@@ -75,7 +75,7 @@ pub fn management_of(endpoint: i64) -> Finding {
 
 /// The refusal if the text has what the API key may not deploy (M22).
 pub fn admin_only(facts: &Facts, project: &Project) -> Option<Finding> {
-    let Rights::OwnStacks(restricted) = &facts.before.remote.rights else {
+    let Rights::OwnStacks(restricted) = &facts.remote.rights else {
         return None;
     };
     let all = project.services.iter().flat_map(|service| {
@@ -107,11 +107,11 @@ fn uses(service: &Service, what: AdminOnly) -> bool {
 /// The refusal if a create may fail for what the API key does not see or may not deploy, after a migration removed the
 /// containers. Portainer also rejects other parts of the text if a setting restricts the user (M22).
 pub fn limited(facts: &Facts) -> Option<Finding> {
-    let Rights::OwnStacks(restricted) = &facts.before.remote.rights else {
+    let Rights::OwnStacks(restricted) = &facts.remote.rights else {
         return None;
     };
     let mut reasons = Vec::new();
-    if facts.record.is_none() && facts.before.host.may_have_containers() {
+    if facts.record.is_none() && facts.host.may_have_containers() {
         reasons.push(format!(
             "Portainer may have a stack {} that the API key does not see",
             facts.project
@@ -132,7 +132,6 @@ pub fn limited(facts: &Facts) -> Option<Finding> {
 /// The refusal if the project of this engine has a Portainer stack on another environment with this engine (M20).
 pub fn registered(facts: &Facts) -> Option<Finding> {
     let mut others = facts
-        .before
         .remote
         .namesakes
         .iter()
@@ -151,16 +150,16 @@ pub fn registered(facts: &Facts) -> Option<Finding> {
 /// The refusal if containers were started in a folder like those of Portainer, and it lists no Portainer stack: the create
 /// would fail on its name.
 pub fn hidden(facts: &Facts) -> Option<Finding> {
-    if facts.record.is_some() || facts.before.remote.rights.see_every_stack() {
+    if facts.record.is_some() || facts.remote.rights.see_every_stack() {
         return None;
     }
-    let started = facts.before.host.listed().iter().filter_map(|container| {
+    let started = facts.host.listed().iter().filter_map(|container| {
         let dir = container.compose_label(facts.tool, "project.working_dir")?;
         let line = || format!("{} was started in {dir}", container.name());
         (may_be_portainers(dir) && !facts.is_same(dir, facts.dir)).then(line)
     });
     let what = "Portainer may have started these containers, and the API key may not see their Portainer stack";
-    Finding::about(started.collect(), what, facts.before.remote.rights.remedy())
+    Finding::about(started.collect(), what, facts.remote.rights.remedy())
 }
 
 /// The first container that runs Portainer (B04). `port` is `None` if Portainer is not on this host.

@@ -7,7 +7,7 @@ use crate::{
     finding::Finding,
     model::{Container, Record, is_portainers, values},
     plan::{
-        Environment, Facts, Fate, NOT_PULLED, PathKind, Plan, PortainerCompose, ServicePlan,
+        Environment, Facts, Fate, NOT_PULLED, PathKind, Plan, ServicePlan,
         checks::{inline, missing, overridden, permissions, unsupported::unsupported, validation},
         fates::{steering::Steering, versions::takes_name_of_other_host},
         service::inspected,
@@ -27,21 +27,21 @@ impl Plan {
     }
 
     pub(in crate::plan) fn check_surroundings(&mut self, facts: &Facts) {
-        let is_known = facts.before.host.listed.is_some() && facts.before.host.containers.is_some();
-        if !is_known || facts.before.host.others.is_none() {
+        let is_known = facts.host.listed.is_some() && facts.host.containers.is_some();
+        if !is_known || facts.host.others.is_none() {
             let what = "cannot read the containers of this host";
             let otherwise = || Finding::new(what, "check that Docker is running");
-            let blocker = facts.before.host.unread.clone();
+            let blocker = facts.host.unread.clone();
             self.blockers.push(blocker.unwrap_or_else(otherwise));
-        } else if let Environment::Unknown(reason) = &facts.before.remote.environment {
+        } else if let Environment::Unknown(reason) = &facts.remote.environment {
             let endpoint = facts.endpoint;
             let what = format!("cannot verify that environment {endpoint} is this host: {reason}");
             let hint = "Portainer and Docker on this host must both be reachable";
             self.blockers.push(Finding::new(what, hint));
         }
-        let listed = facts.before.host.listed();
+        let listed = facts.host.listed();
         let refusals = [
-            permissions::environment(&facts.before.remote.environment, facts.endpoint),
+            permissions::environment(&facts.remote.environment, facts.endpoint),
             permissions::management(facts),
             permissions::registered(facts),
             permissions::runs_portainer(listed, facts.portainer_port),
@@ -51,11 +51,11 @@ impl Plan {
 
     /// Whether Portainer takes a name that a Portainer stack of another host has (M20).
     pub(in crate::plan) fn check_name(&mut self, facts: &Facts) {
-        if facts.record.is_some() || facts.before.remote.environment.is_other_engine() {
+        if facts.record.is_some() || facts.remote.environment.is_other_engine() {
             return;
         }
-        let has_containers = facts.before.host.may_have_containers();
-        for other in &facts.before.remote.namesakes {
+        let has_containers = facts.host.may_have_containers();
+        for other in &facts.remote.namesakes {
             let (id, theirs) = (&other.record.id, other.record.endpoint_id);
             let is_here = other.is_on_this_host;
             if theirs == facts.endpoint || is_here == Some(true) {
@@ -69,7 +69,7 @@ impl Plan {
             if !has_containers {
                 continue;
             }
-            let version = facts.before.remote.version.as_deref();
+            let version = facts.remote.version.as_deref();
             if version.and_then(takes_name_of_other_host).is_none() {
                 self.warn(format!(
                     "Portainer stack {id} on environment {theirs} has the same name: this version of Portainer may refuse a second one; nothing changes then"
@@ -80,13 +80,9 @@ impl Plan {
         }
     }
 
-    pub(in crate::plan) fn check_text(
-        &mut self,
-        facts: &Facts,
-        project: &Project,
-        compose: Option<PortainerCompose>,
-        steering: &Steering,
-    ) {
+    pub(in crate::plan) fn check_text(&mut self, facts: &Facts, project: &Project) {
+        let compose = facts.portainer_compose();
+        let steering = Steering::new(facts, project);
         self.block(permissions::admin_only(facts, project), facts.file);
         let missing = missing::missing(facts, Some(project), &facts.runs.created);
         self.images = missing.pulls.into_iter().collect();
@@ -112,7 +108,7 @@ impl Plan {
             let mut planned = self.services.iter();
             planned.any(|other| other.service == service.name && other.may_create())
         };
-        let refused = unsupported(facts, project, compose, is_created);
+        let refused = unsupported(facts, project, is_created);
         self.blockers.extend(refused);
         self.check_dependencies(facts, project);
         self.check_left(facts, project);
@@ -130,8 +126,7 @@ impl Plan {
         for service in &project.services {
             for (_, volume) in service.volumes() {
                 let (name, volume) = (&service.name, &volume.name);
-                let exists =
-                    facts.before.host.volumes.is_none() || facts.before.host.has_volume(volume);
+                let exists = facts.host.volumes.is_none() || facts.host.has_volume(volume);
                 if !exists && facts.before.last_volumes.contains(volume) {
                     self.warn(format!(
                         "volume {volume} no longer exists: {name} starts with a new one"
@@ -197,11 +192,11 @@ impl Plan {
     /// Warns if a stack without containers may be another project whose directory was renamed: that one is gone, and has the same
     /// services.
     fn check_renamed(&mut self, facts: &Facts, project: &Project) {
-        if facts.before.host.may_have_containers() {
+        if facts.host.may_have_containers() {
             return;
         }
         let mut services: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
-        for container in facts.before.host.others.iter().flatten() {
+        for container in facts.host.others() {
             let label = |name| facts.label(container, name);
             let place = label("project").zip(label("project.working_dir"));
             let is_gone =

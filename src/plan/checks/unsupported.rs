@@ -7,7 +7,7 @@ use composefile::document::{Document, NodeId};
 use crate::{
     compose::{ComposeVersion, Project, Service},
     finding::Finding,
-    plan::{Environment, Facts, PortainerCompose},
+    plan::{Environment, Facts},
 };
 
 /// The first Compose that creates every container on an older engine: it leaves out what the engine does not support.
@@ -25,10 +25,9 @@ pub fn may_be(document: &Document, project: &Project) -> bool {
 pub fn unsupported(
     facts: &Facts,
     project: &Project,
-    compose: Option<PortainerCompose>,
     is_created: impl Fn(&Service) -> bool,
 ) -> Vec<Finding> {
-    let Some(compose) = compose else {
+    let Some(compose) = facts.portainer_compose() else {
         return Vec::new();
     };
     let document = facts.document.filter(|_| compose.is_library);
@@ -37,11 +36,11 @@ pub fn unsupported(
     let what = "Compose in Portainer rejects dates without quotes";
     let hint = "put each into quotes, as `docker compose config` prints it";
     let rejected = Finding::about(dates.collect(), what, hint);
-    let engine = facts.before.host.engine_version.as_deref();
+    let engine = facts.host.engine_version.as_deref();
     let is_older = engine
         .and_then(ComposeVersion::parse)
         .is_some_and(|ComposeVersion(major, ..)| major < FIRST_ENGINE);
-    let is_here = facts.before.remote.environment == Environment::SameEngine;
+    let is_here = facts.remote.environment == Environment::SameEngine;
     let created = project.services.iter().filter(|service| {
         is_older && is_here && compose.last < FIRST_FOR_EVERY_ENGINE && is_created(service)
     });

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::{
     compose::{ComposeVersion, Dialect, Mount, Place, Project},
     model::Container,
-    plan::{Facts, PortainerCompose, fates::versions::portainer_compose},
+    plan::{Facts, PortainerCompose},
     rewrite::faithful::written_services,
 };
 
@@ -23,7 +23,9 @@ pub fn long_binds(facts: &Facts) -> BTreeSet<String> {
     let written = written_services(facts.sent.text, facts.sent.env);
     let deployed = facts.record.and_then(|record| record.contents);
     let deployed = deployed.map(|deployed| written_services(deployed.text, deployed.env));
-    let portainer = portainer_compose(facts).filter(|portainer| portainer.first < FIRST);
+    let portainer = facts
+        .portainer_compose()
+        .filter(|portainer| portainer.first < FIRST);
     let is_wanted = |service: &&String| {
         let is_deployed = deployed.as_ref().is_some_and(|deployed| {
             let mounts = deployed

@@ -3,18 +3,18 @@
 use crate::{
     compose::{Dependency, Project},
     model::Container,
-    plan::{Fate, PortainerCompose, fates::versions::Dependents},
+    plan::{
+        Fate, PortainerCompose,
+        fates::{Deciding, versions::Dependents},
+    },
 };
 
 /// Changes the fates of services that follow those that they need, transitively.
-pub fn follow(
-    found: &mut [(String, Vec<&Container>, Fate)],
-    project: &Project,
-    portainer: Option<PortainerCompose>,
-) {
+pub fn follow(found: &mut [(String, Vec<&Container>, Fate)], deciding: &Deciding) {
+    let portainer = deciding.portainer;
     let dependents = portainer.map_or(Dependents::Unknown, PortainerCompose::dependents);
     // Each round changes a fate to one of a higher rank, so this ends.
-    while let Some((at, fate)) = next(found, project, dependents) {
+    while let Some((at, fate)) = next(found, deciding.sent, dependents) {
         found[at].2 = fate;
     }
 }

@@ -35,13 +35,14 @@ pub struct Redefined {
 }
 
 impl Redefined {
-    pub fn new(facts: &Facts, portainer: Option<PortainerCompose>) -> Self {
+    pub fn new(facts: &Facts) -> Self {
         let Ok(project) = &facts.projects.sent else {
             return Self::default();
         };
+        let portainer = facts.portainer_compose();
         let compares = portainer.and_then(PortainerCompose::compares_definitions);
         let label = compose_label(facts.tool, "config-hash");
-        let (host, sent) = (&facts.before.host, &project.resources);
+        let (host, sent) = (&facts.host, &project.resources);
         let (mut found, mut ignored) = (Vec::new(), Vec::new());
         for (kind, listed, sent_hashes) in [
             ("network", &host.networks, &sent.networks),

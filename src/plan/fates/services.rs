@@ -18,15 +18,10 @@ use crate::{
 type Planning<'a> = (String, Vec<&'a Container>, Fate);
 
 /// The fate of every service.
-pub fn services(
-    facts: &Facts,
-    project: &Project,
-    compose: Option<PortainerCompose>,
-    redefined: &Redefined,
-    steering: &Steering,
-) -> Vec<ServicePlan> {
+pub fn services(facts: &Facts, project: &Project) -> Vec<ServicePlan> {
+    let redefined = Redefined::new(facts);
     let mut containers: BTreeMap<&str, Vec<&Container>> = BTreeMap::new();
-    let all = facts.before.host.inspected();
+    let all = facts.host.inspected();
     let (one_off, own): (Vec<_>, Vec<_>) =
         all.partition(|container| container.is_one_off(facts.tool));
     for container in own {
@@ -37,7 +32,7 @@ pub fn services(
     let deciding = Deciding {
         facts,
         sent: project,
-        portainer: compose,
+        portainer: facts.portainer_compose(),
     };
     let mut found: Vec<Planning> = Vec::new();
     for service in &project.services {
@@ -54,7 +49,7 @@ pub fn services(
                 (Some(named), _) => Fate::Recreated(named),
                 (None, fate) => fate,
             }
-        } else if facts.before.host.listed.is_none() || facts.before.host.containers.is_none() {
+        } else if facts.host.listed.is_none() || facts.host.containers.is_none() {
             Fate::unknown("its containers could not be read")
         } else if service.replicas() == 0 {
             continue;
@@ -64,9 +59,9 @@ pub fn services(
         let fate = redefined.fate(&own, fate);
         found.push((name.to_owned(), own, fate));
     }
-    dependents::follow(&mut found, project, compose);
+    dependents::follow(&mut found, &deciding);
     let mut found = scale_down(found, &deciding);
-    let orphan = steering.orphan();
+    let orphan = Steering::new(facts, project).orphan();
     for (service, own) in containers {
         let fate = if facts.defines(service) {
             Fate::LeftBehind("its profile is not active in Portainer".to_owned())
@@ -99,7 +94,7 @@ pub fn services(
                 .collect(),
             restarting: own
                 .iter()
-                .any(|container| container.is_in_loop(facts.before.host.at)),
+                .any(|container| container.is_in_loop(facts.host.at)),
             stop_grace: match fate {
                 Fate::Recreated(_) | Fate::Restarted(_) | Fate::Unknown(_) => stop_grace(&own),
                 _ => None,
@@ -114,7 +109,7 @@ pub fn services(
 fn starts(facts: &Facts, service: &str) -> String {
     let own = facts.runs.services.get(service).into_iter();
     let named = own.flat_map(|own| &own.volumes);
-    let existing = named.filter(|(_, name)| facts.before.host.has_volume(name));
+    let existing = named.filter(|(_, name)| facts.host.has_volume(name));
     let told = existing.map(|(path, name)| format!("the existing volume {name:.12} at {path}"));
     match told.collect::<Vec<_>>().as_slice() {
         [] => NOT_STARTED.to_owned(),
@@ -183,7 +178,7 @@ fn named(facts: &Facts, service: &str) -> Option<String> {
     let volumes = &runs.services.get(service)?.volumes;
     let record = facts.record.and_then(|record| record.contents);
     let is_new = |volume: &String| {
-        let exists = facts.before.host.has_volume(volume) || !runs.created.contains(volume);
+        let exists = facts.host.has_volume(volume) || !runs.created.contains(volume);
         exists && record.is_none_or(|deployed| !deployed.text.contains(volume))
     };
     let new = volumes.iter().filter(|(_, volume)| is_new(volume));

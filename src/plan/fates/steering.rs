@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::{
     compose::Project,
     finding::Finding,
-    model::Record,
     plan::{Facts, PortainerCompose, Sent, ServicePlan, fates::Fate},
     text::listed,
 };
@@ -26,17 +25,14 @@ pub struct Steering<'a> {
 }
 
 impl<'a> Steering<'a> {
-    pub fn new(
-        facts: &Facts<'a>,
-        project: &'a Project,
-        portainer: Option<PortainerCompose>,
-        record: Option<&Record>,
-    ) -> Self {
+    pub fn new(facts: &Facts<'a>, project: &'a Project) -> Self {
+        // A migration deletes the Portainer stack.
+        let record = facts.record.filter(|_| facts.is_adoption());
         Self {
             project,
             variables: facts.sent.variables(),
-            portainer,
-            prune: record.is_some_and(|record| record.prune),
+            portainer: facts.portainer_compose(),
+            prune: record.is_some_and(|facts| facts.record.prune),
         }
     }
 

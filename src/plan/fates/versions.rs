@@ -169,29 +169,31 @@ pub enum Dependents {
     Unknown,
 }
 
-/// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.
-pub fn portainer_compose(facts: &Facts) -> Option<PortainerCompose> {
-    let version = facts.before.remote.version.as_deref();
-    let known = version.and_then(PortainerCompose::of);
-    if known.is_some_and(|known| known.is_library) {
-        return known;
-    }
-    // Several versions: Portainer was upgraded, and the label does not say when.
-    let others = facts.before.host.others.iter().flatten();
-    let versions: BTreeSet<ComposeVersion> = others
-        .filter_map(|other| {
-            let label = |name: &str| other.compose_label(facts.tool, name);
-            let is_portainers = label("project.working_dir")?.starts_with(PORTAINER_FOLDERS);
-            ComposeVersion::parse(label("version")?).filter(|_| is_portainers)
-        })
-        .collect();
-    match versions.iter().max() {
-        // Portainer may have been upgraded since it started that container.
-        Some(&version) if versions.len() == 1 => Some(match known {
-            Some(known) => known.or(version),
-            None => PortainerCompose::exactly(version),
-        }),
-        _ => known,
+impl Facts<'_> {
+    /// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.
+    pub fn portainer_compose(&self) -> Option<PortainerCompose> {
+        let version = self.remote.version.as_deref();
+        let known = version.and_then(PortainerCompose::of);
+        if known.is_some_and(|known| known.is_library) {
+            return known;
+        }
+        // Several versions: Portainer was upgraded, and the label does not say when.
+        let others = self.host.others();
+        let versions: BTreeSet<ComposeVersion> = others
+            .filter_map(|other| {
+                let label = |name: &str| other.compose_label(self.tool, name);
+                let is_portainers = label("project.working_dir")?.starts_with(PORTAINER_FOLDERS);
+                ComposeVersion::parse(label("version")?).filter(|_| is_portainers)
+            })
+            .collect();
+        match versions.iter().max() {
+            // Portainer may have been upgraded since it started that container.
+            Some(&version) if versions.len() == 1 => Some(match known {
+                Some(known) => known.or(version),
+                None => PortainerCompose::exactly(version),
+            }),
+            _ => known,
+        }
     }
 }
 

@@ -4,20 +4,16 @@ use crate::{
     compose::Project,
     finding::{Finding, Kind},
     plan::{
-        Facts, Fate, InPortainer, Plan, PortainerCompose, Request, edited, fate_of,
+        Facts, Fate, InPortainer, Plan, Request, edited, fate_of,
         losses::{containers, memory, record},
     },
 };
 
 impl Plan {
     /// The losses of containers that are replaced or may be. Others lose nothing.
-    pub(in crate::plan) fn lose_by_adoption(
-        &mut self,
-        facts: &Facts,
-        project: &Project,
-        compose: Option<PortainerCompose>,
-    ) {
+    pub(in crate::plan) fn lose_by_adoption(&mut self, facts: &Facts, project: &Project) {
         // M05, N04
+        let compose = facts.portainer_compose();
         let carries_volumes = compose.is_some_and(|compose| !compose.is_library);
         let planned = |loss: &Finding| fate_of(&self.services, loss.subject.as_deref()?);
         let stays = |loss: &Finding| planned(loss).is_some_and(Fate::keeps_containers);
@@ -26,7 +22,7 @@ impl Plan {
         let is_lost = |loss: &Finding| match &loss.kind {
             Kind::Starts => true,
             // Its own rights are removed.
-            Kind::Use(_) if facts.before.remote.uses.wanted.is_some() => true,
+            Kind::Use(_) if facts.remote.uses.wanted.is_some() => true,
             Kind::UseUntilRecreated => facts.record.is_none() || !stays(loss),
             _ if stays(loss) => false,
             Kind::Orphan => false,
@@ -42,7 +38,7 @@ impl Plan {
                 let what = format!("no container uses its anonymous volume any more: {volume}");
                 loss.message = what;
                 loss
-            } else if facts.before.remote.uses.wanted.is_some()
+            } else if facts.remote.uses.wanted.is_some()
                 || matches!(planned(&loss), Some(Fate::Recreated(_) | Fate::Removed(_)))
             {
                 loss
@@ -59,15 +55,7 @@ impl Plan {
             let by_failure = memory::lost_by_failure(facts, &self.services);
             self.warn_all(by_failure);
         }
-        lost.extend(
-            facts
-                .before
-                .remote
-                .uses
-                .lost()
-                .as_ref()
-                .and_then(record::use_lost),
-        );
+        lost.extend(facts.remote.uses.lost().as_ref().and_then(record::use_lost));
         lost.extend(record::volumes_left(facts));
         if let (Some(record), Some(Request::Update(_))) = (&facts.record, &self.request) {
             let losses = record::standing(record.record).into_iter();

@@ -32,7 +32,7 @@ pub fn losses(
         losses: Vec::new(),
         unknown: Vec::new(),
     };
-    let mut containers: Vec<&Container> = facts.before.host.inspected().collect();
+    let mut containers: Vec<&Container> = facts.host.inspected().collect();
     containers.sort_by_key(|container| container.name());
     running.killed(&containers);
     running.containers(&containers, project);
@@ -209,7 +209,7 @@ impl<'a> Running<'a, '_> {
 
     fn files(&mut self, container: &Container, placed: &[String]) -> Option<String> {
         let facts = self.facts;
-        match facts.before.host.changes.get(container.id())? {
+        match facts.host.changes.get(container.id())? {
             Known::Unknown(reason) => {
                 let lost = if facts.is_replaced_by_portainer(container) {
                     "they will be lost if it is recreated"
@@ -228,7 +228,7 @@ impl<'a> Running<'a, '_> {
 
     /// Those who may use a container, and not its successor (B23).
     fn uses_lost(&self, container: &Container) -> Option<(Kind, String)> {
-        let uses = &self.facts.before.remote.uses;
+        let uses = &self.facts.remote.uses;
         let stays = self.facts.is_adoption().then_some(&uses.stack);
         let after = uses.wanted.as_ref().or(stays);
         let given = uses.containers.get(container.id())?;
@@ -245,7 +245,7 @@ impl<'a> Running<'a, '_> {
             let dir = self.facts.label(container, "project.working_dir");
             dir.is_some_and(|dir| self.facts.is_same(dir, self.facts.dir))
         };
-        if self.facts.before.host.inspected().any(from_here) {
+        if self.facts.host.inspected().any(from_here) {
             return;
         }
         for (project, mut containers) in self.facts.others_from_here() {

@@ -19,11 +19,9 @@ pub fn unseen_memory(reasons: &BTreeSet<String>) -> Option<Finding> {
 
 /// The losses of the containers that are stopped or may be, and why others of them are unknown.
 pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Finding>, BTreeSet<String>) {
-    let own = facts.before.host.listed().iter();
+    let own = facts.host.listed().iter();
     let own = own.filter(|container| stays(services, container.name()));
-    let others: Vec<&Container> = own
-        .chain(facts.before.host.others.iter().flatten())
-        .collect();
+    let others: Vec<&Container> = own.chain(facts.host.others()).collect();
     let (mut losses, mut unseen) = (Vec::new(), BTreeSet::new());
     let stopped = looked_at(facts).into_iter();
     for (container, changes) in stopped.filter(|(one, _)| !stays(services, one.name())) {
@@ -40,7 +38,7 @@ pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Finding>, BTreeSe
 /// What the containers that keep running lose if the deployment fails: it removes every container, and no restore brings back
 /// files in memory (B16), or files that a snapshot does not keep (B18).
 pub fn lost_by_failure(facts: &Facts, services: &[ServicePlan]) -> Vec<String> {
-    let others: Vec<&Container> = facts.before.host.others.iter().flatten().collect();
+    let others: Vec<&Container> = facts.host.others().collect();
     let (mut in_memory, mut lost) = (Vec::new(), Vec::new());
     let all = looked_at(facts).into_iter();
     for (container, changes) in all.filter(|(one, _)| stays(services, one.name())) {
@@ -69,9 +67,9 @@ fn stays(services: &[ServicePlan], name: &str) -> bool {
 
 /// The containers that could be looked at, by name.
 fn looked_at<'f>(facts: &'f Facts) -> Vec<(&'f Container, &'f Changes)> {
-    let mut containers: Vec<&Container> = facts.before.host.inspected().collect();
+    let mut containers: Vec<&Container> = facts.host.inspected().collect();
     containers.sort_by_key(|container| container.name());
-    let changes = |one: &&Container| facts.before.host.changes.get(one.id())?.known();
+    let changes = |one: &&Container| facts.host.changes.get(one.id())?.known();
     let known = containers.into_iter();
     known
         .filter_map(|container| Some((container, changes(&container)?)))

@@ -50,9 +50,9 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
     left.extend(
         last_sent.map(|(service, path, name)| (name.clone(), (service.clone(), path.clone()))),
     );
-    let containers: Vec<_> = facts.before.host.inspected().collect();
+    let containers: Vec<_> = facts.host.inspected().collect();
     left.retain(|volume, _| {
-        let exists = facts.before.host.has_volume(volume);
+        let exists = facts.host.has_volume(volume);
         let mut mounted = containers.iter().flat_map(|container| container.volumes());
         exists && !sent.contains_key(volume) && !mounted.any(|(name, _)| name == volume)
     });
@@ -67,8 +67,8 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
         .last_sent
         .all_volumes()
         .filter(|(service, _, name)| {
-            facts.before.host.volumes.is_some()
-                && !facts.before.host.has_volume(name)
+            facts.host.volumes.is_some()
+                && !facts.host.has_volume(name)
                 && facts.of_service(service).next().is_none()
         });
     let gone = gone.map(|(service, path, name)| {

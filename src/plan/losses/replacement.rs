@@ -73,7 +73,7 @@ fn limits(
     service: &Service,
     is_edited: bool,
 ) -> (Vec<&'static str>, Vec<&'static str>) {
-    let mut others = facts.before.host.inspected();
+    let mut others = facts.host.inspected();
     let is_private = others.any(|container| container.text("/HostConfig/IpcMode") == "private");
     let changed = limits::changed(container, service, is_private);
     if is_edited {
@@ -106,7 +106,7 @@ fn will_start(facts: &Facts, container: &Container) -> Option<(Kind, String)> {
 /// The name of its image now refers to another image or to none, or the text names another image.
 fn other_image(facts: &Facts, container: &Container, service: &Service) -> Option<(Kind, String)> {
     let after = service.image.as_ref()?;
-    let id = |name: &str| facts.before.host.images.get(name)?.as_ref()?["Id"].as_str();
+    let id = |name: &str| facts.host.image(name)?["Id"].as_str();
     let now = container.image_name();
     let found = id(after);
     if found == Some(container.image_id()) {
@@ -238,7 +238,7 @@ fn of_image(facts: &Facts, container: &Container) -> Option<impl Fn(&str, &str) 
 
 /// The variables of an image; `None` if those of a container cannot be distinguished from them.
 pub fn image_env<'f>(facts: &'f Facts, image: &str) -> Option<BTreeMap<&'f str, &'f str>> {
-    let image = facts.before.host.images.get(image)?.as_ref()?;
+    let image = facts.host.image(image)?;
     let env = image["Config"]["Env"].as_array().into_iter().flatten();
     let pairs = env.filter_map(|item| item.as_str()?.split_once('='));
     Some(pairs.collect())

@@ -40,7 +40,7 @@ const SETTINGS: [(&str, &str); 24] = [
 /// The keys of the settings that a container has otherwise than the service that is sent. What only another image gives it is not
 /// one of them.
 pub fn changed(facts: &Facts, container: &Container, service: &Service) -> Vec<&'static str> {
-    let image = |name: &str| facts.before.host.images.get(name)?.as_ref();
+    let image = |name: &str| facts.host.image(name);
     let images = (
         image(container.image_id()),
         service.image.as_deref().and_then(image),

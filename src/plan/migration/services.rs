@@ -8,7 +8,7 @@ use crate::{
 
 /// The services with containers, then those that get some. `project` is `None` if it is unknown what is sent.
 pub fn services(facts: &Facts, project: Option<&Project>) -> Vec<ServicePlan> {
-    let mut listed: Vec<&Container> = facts.before.host.listed().iter().collect();
+    let mut listed: Vec<&Container> = facts.host.listed().iter().collect();
     listed.sort_by_key(|container| container.name());
     let mut services: Vec<ServicePlan> = Vec::new();
     for container in listed {
@@ -67,14 +67,14 @@ fn stop_grace(facts: &Facts, container: &Container, fate: &Fate) -> u32 {
     if !is_stopped {
         return 0;
     }
-    let mut objects = facts.before.host.inspected();
+    let mut objects = facts.host.inspected();
     let own = objects.find(|other| other.name() == container.name());
     own.and_then(Container::stop_grace).unwrap_or(10)
 }
 
 /// The active services without a container; none if the containers cannot be read.
 fn starts(facts: &Facts, project: &Project) -> Vec<ServicePlan> {
-    if facts.before.host.listed.is_none() || facts.before.host.containers.is_none() {
+    if facts.host.listed.is_none() || facts.host.containers.is_none() {
         return Vec::new();
     }
     let has = |name: &str| facts.of_service(name).next().is_some();

@@ -1,8 +1,6 @@
 //! What the deployment needs: images, ports and container names.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde_json::Value;
+use std::collections::BTreeSet;
 
 use super::Blocking;
 use crate::{
@@ -10,7 +8,7 @@ use crate::{
     finding::Finding,
     model::{Container, Pull, has_address, named},
     plan::{
-        Fate, Plan,
+        Fate, Host, Plan, Projects,
         checks::conflicts::{has_name, held_by, used_on_host},
         checks::missing,
         fate_of,
@@ -24,7 +22,7 @@ impl Blocking<'_, '_> {
     pub fn images(&mut self, project: &Project) {
         let (mut absent, mut pull, mut build) = (Vec::new(), Vec::new(), Vec::new());
         let (tool, dir) = (self.facts.tool, self.facts.dir);
-        for (service, image) in absent_images(project, &self.facts.before.host.images) {
+        for (service, image) in absent_images(project, self.facts.host) {
             absent.push(format!("{service}: {}", image.image));
             if self.facts.builds(service) {
                 build.push(service);
@@ -54,9 +52,7 @@ impl Blocking<'_, '_> {
             (false, _) => "get them first",
         };
         let hint = format!("{how}: {}", pull.join(" && "));
-        let blocker = Finding::about(absent, what, hint);
-        self.blockers
-            .extend(blocker.map(|blocker| blocker.short("image missing")));
+        self.list(absent, what, hint, "image missing");
     }
 
     /// Directories and files that a container mounts in the short syntax, and that were deleted since: Docker would mount
@@ -85,8 +81,8 @@ impl Blocking<'_, '_> {
                         "{name} needs the address {address}, which is outside network {network}: a container there has {subnet}"
                     );
                     let hint = format!("correct the address, or {DOWN}");
-                    let blocker = Finding::new(what, hint).short("address not in network");
-                    self.blockers.push(blocker);
+                    let blocker = Finding::new(what, hint);
+                    self.blockers.push(blocker.short("address not in network"));
                 }
                 let holder = containers.iter().find(|container| {
                     self.facts.label(container, "service") != Some(name)
@@ -119,7 +115,7 @@ impl Blocking<'_, '_> {
     /// The network of a stopped container that is kept, if it no longer exists. Docker starts a container in the networks of its
     /// last start, by their IDs.
     pub fn removed_network<'c>(&self, container: &'c Container) -> Option<&'c str> {
-        let known = self.facts.before.host.networks.as_ref()?;
+        let known = self.facts.host.networks.as_ref()?;
         let is_gone = |id: &str| !id.is_empty() && known.iter().all(|network| network["Id"] != id);
         let mut networks = container.networks();
         let (name, _) = networks.find(|(name, endpoint)| {
@@ -142,17 +138,10 @@ impl Blocking<'_, '_> {
             })
             .map(Container::id)
             .collect();
-        let own = self.facts.before.host.listed().iter();
+        let host = self.facts.host;
+        let own = host.listed().iter();
         let own = own.filter(|container| staying.iter().any(|id| id.starts_with(container.id())));
-        let others: Vec<&Container> = self
-            .facts
-            .before
-            .host
-            .others
-            .iter()
-            .flatten()
-            .chain(own)
-            .collect();
+        let others: Vec<&Container> = host.others().chain(own).collect();
         let by_containers = held_by((&others, self.facts.tool), project, is_asked);
         self.blockers.extend(by_containers);
         let by_programs = used_on_host(self.facts, project, is_asked);
@@ -169,9 +158,9 @@ impl Blocking<'_, '_> {
     /// A path of this host that a service mounts, and that does not exist.
     fn absent(&mut self, mounts: &str, path: &str) {
         let what = format!("{mounts}, which does not exist");
-        let hint = format!("create {path}, or correct the path in {}", self.file);
-        let blocker = Finding::new(what, hint).short("file or folder missing");
-        self.blockers.push(blocker);
+        let hint = format!("create {path}, or correct the path in {}", self.facts.file);
+        let blocker = Finding::new(what, hint);
+        self.blockers.push(blocker.short("file or folder missing"));
     }
 
     /// The containers outside the stack whose namespaces or volumes a service shares.
@@ -185,7 +174,7 @@ impl Blocking<'_, '_> {
         for (given, must_run) in modes.chain(volumes) {
             let mut parts = given.split(':').map(|part| part.trim_start_matches('/'));
             let (Some("container"), Some(id), Some(others)) =
-                (parts.next(), parts.next(), &facts.before.host.others)
+                (parts.next(), parts.next(), &facts.host.others)
             else {
                 continue;
             };
@@ -200,7 +189,6 @@ impl Blocking<'_, '_> {
             };
             // The deployment may start one of the stack itself.
             let is_own = facts
-                .before
                 .host
                 .listed()
                 .iter()
@@ -238,7 +226,7 @@ impl Blocking<'_, '_> {
 
     /// The directories of this host that the new volumes of a service stand for.
     fn devices(&mut self, service: &Service) {
-        let Some(known) = &self.facts.before.host.volumes else {
+        let Some(known) = &self.facts.host.volumes else {
             return;
         };
         for (_, volume) in service.volumes() {
@@ -266,29 +254,22 @@ fn is_asked(plan: &Plan, service: &str) -> bool {
 
 /// The services whose image is not on this engine, with the image. Other policies than pulling what is missing are refused
 /// with a reason of their own.
-fn absent_images<'p>(
-    project: &'p Project,
-    images: &BTreeMap<String, Option<Value>>,
-) -> Vec<(&'p str, Pull)> {
+fn absent_images<'p>(project: &'p Project, host: &Host) -> Vec<(&'p str, Pull)> {
     let absent = project.services.iter().filter_map(|service| {
         let policy = service.text(&["pull_policy"]);
         let is_said = matches!(policy.as_deref(), Some("never" | "build"));
         let image = service.image.clone()?;
-        let is_absent = matches!(images.get(&image), Some(None));
-        (is_absent && !is_said && service.replicas() > 0)
+        (host.lacks_image(&image) && !is_said && service.replicas() > 0)
             .then(|| (service.name.as_str(), service.pull(image)))
     });
     absent.collect()
 }
 
-/// The images of a project that are not on this engine; none of them if one has to be built, which `builds` tells of a service.
-pub fn images_to_pull(
-    project: &Project,
-    images: &BTreeMap<String, Option<Value>>,
-    builds: impl Fn(&str) -> bool,
-) -> Vec<Pull> {
-    let absent = absent_images(project, images);
-    if absent.iter().any(|(service, _)| builds(service)) {
+/// The images of what is sent that are not on this engine; none of them if one has to be built.
+pub fn images_to_pull(projects: &Projects, host: &Host) -> Vec<Pull> {
+    let sent = projects.sent.iter();
+    let absent: Vec<_> = sent.flat_map(|sent| absent_images(sent, host)).collect();
+    if absent.iter().any(|(service, _)| projects.builds(service)) {
         return Vec::new();
     }
     let images: BTreeSet<Pull> = absent.into_iter().map(|(_, image)| image).collect();

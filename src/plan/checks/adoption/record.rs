@@ -15,7 +15,6 @@ impl Blocking<'_, '_> {
         let own = self.facts.record.map_or("", |own| &own.record.id);
         for other in self
             .facts
-            .before
             .remote
             .namesakes
             .iter()
@@ -46,10 +45,10 @@ impl Blocking<'_, '_> {
                 format!(
                     "cannot read Portainer stack {id}: what an update would replace is unknown"
                 ),
-                if self.facts.before.remote.rights == Rights::Administrator {
+                if self.facts.remote.rights == Rights::Administrator {
                     "see the warning about it"
                 } else {
-                    self.facts.before.remote.rights.remedy()
+                    self.facts.remote.rights.remedy()
                 },
             );
         }
