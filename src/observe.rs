@@ -38,7 +38,7 @@ use crate::{
     },
     run::{Seen, Subject},
     snapshot::{Place, Snapshot, Unfinished},
-    stack::{Files, Shell, Stack, StackText},
+    stack::{Files, Shell, Stack, StackText, is_same},
     text::Mask,
 };
 
@@ -494,16 +494,36 @@ impl Situation<'_> {
 
 /// The files that Compose reads for a stack: those from which its containers were started, or those that it finds.
 pub fn files(stack: &Stack, source: &StackText) -> Files {
-    let found = || {
-        let shell = Shell::of(stack, None, |_| Vec::new());
-        let (text, env) = (&source.compose, source.env.as_deref());
-        let found = compose_files(text, env, &shell.context());
-        Files {
-            compose: found.unwrap_or_else(|| vec![stack.file().to_owned()]),
-            env: Vec::new(),
-        }
+    let found = || Files {
+        compose: found_files(stack, source),
+        env: Vec::new(),
     };
     stack.started().cloned().unwrap_or_else(found)
+}
+
+/// The Compose files that Compose finds by itself: those of `COMPOSE_FILE`, or the file and its override file.
+fn found_files(stack: &Stack, source: &StackText) -> Vec<String> {
+    let shell = Shell::of(stack, None, |_| Vec::new());
+    let found = compose_files(&source.compose, source.env.as_deref(), &shell.context());
+    found.unwrap_or_else(|| vec![stack.file().to_owned()])
+}
+
+/// The files that Compose finds besides all those from which the stack's containers were started. They are not read.
+pub fn added_files(stack: &Stack, source: &StackText) -> Vec<String> {
+    let Some(started) = stack.started() else {
+        return Vec::new();
+    };
+    let found = found_files(stack, source);
+    let has = |files: &[String], file: &String| {
+        let path = stack.dir().join(file);
+        let mut files = files.iter();
+        files.any(|other| is_same(&stack.dir().join(other), &path))
+    };
+    if !started.compose.iter().all(|file| has(&found, file)) {
+        return Vec::new();
+    }
+    let added = found.iter().filter(|file| !has(&started.compose, file));
+    added.cloned().collect()
 }
 
 /// What a Compose program reads in the files of a stack on disk, under the name that it gives the project. Every file that it

@@ -14,7 +14,7 @@ use crate::{
     failure::Failure,
     finding::Finding,
     model::{Container, Variable, compose_label},
-    observe::{Depth, Situation, mask, with_hint},
+    observe::{Depth, Situation, added_files, mask, with_hint},
     parallel::side_by_side,
     plan::{
         self, AdoptFlags, Before, Facts, Form, InPortainer, Keep, Parsed, Plan, Projects, Sent,
@@ -27,8 +27,8 @@ use crate::{
         faithful::{Faithful, Runs, written_services},
     },
     snapshot::LastSent,
-    stack::StackText,
-    text::{command, listed, numbered, printable},
+    stack::{Stack, StackText},
+    text::{command, listed, numbered, printable, said},
 };
 
 /// A stack, its faithful rewrite, and what adopting it would do.
@@ -305,6 +305,17 @@ fn warnings(plan: &Plan, runs: &Runs, situation: &Situation, before: &Before) ->
     unnamed.into_iter().chain(left).collect()
 }
 
+/// The files that were added to the stack after its containers were started.
+fn not_read(stack: &Stack, source: &StackText) -> Option<String> {
+    let added = added_files(stack, source);
+    let are = said(&added, "is")?;
+    let them = if added.len() == 1 { "it" } else { "them" };
+    Some(format!(
+        "{are} not read: the containers were started without {them}; to use {them}, run `docker compose up -d` in {} first",
+        stack.dir_text()
+    ))
+}
+
 /// The volumes that may stay without a name: those that do not exist yet, and those that the text in Portainer does not name.
 fn dispensable(runs: &Runs, before: &Before) -> BTreeSet<String> {
     let mut volumes = missing(runs, before);
@@ -465,6 +476,9 @@ fn complete(
     before: &Before,
 ) {
     plan.warn_all(warnings(plan, runs, situation, before));
+    if !plan.is_left_to_git() && situation.git.is_none() {
+        plan.warn_all(not_read(situation.stack, source));
+    }
     let containers = before.host.containers.as_deref().unwrap_or_default();
     let touched = plan.touched(containers);
     situation.lose_foreign(before, &touched, plan);

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
+    mem,
     path::{Path, PathBuf},
 };
 
@@ -43,7 +44,7 @@ pub(super) fn find<'h>(inventory: &Inventory, host: &'h Overview) -> Result<Vec<
     finder.directories()?;
     finder.projects();
     finder.records();
-    let mut found = finder.found;
+    let mut found = finder.once_a_directory();
     found.sort_by_cached_key(|stack| (stack.name.to_lowercase(), stack.name.clone()));
     Ok(found)
 }
@@ -138,10 +139,6 @@ impl<'a, 'h> Finder<'a, 'h> {
             }
         }
         for (name, dir) in other_names {
-            let mut known = self.found.iter().filter_map(Found::dir);
-            if known.any(|known| is_same(Path::new(known), &dir)) {
-                continue;
-            }
             let other = self.name_of_project(&name, &dir);
             self.directory(&other.unwrap_or(name), &dir);
         }
@@ -250,6 +247,19 @@ impl<'a, 'h> Finder<'a, 'h> {
                 record: Some(record),
             });
         }
+    }
+
+    /// What was found, without a directory that has another name than its stack, and without a second path to one.
+    fn once_a_directory(mut self) -> Vec<Found<'h>> {
+        let found = mem::take(&mut self.found);
+        let (mut known, mut others): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|stack| self.is_known(&stack.name));
+        let real = |stack: &Found| disk::canonicalize(Path::new(stack.dir()?)).ok();
+        let mut dirs: BTreeSet<PathBuf> = known.iter().filter_map(real).collect();
+        others.retain(|stack| real(stack).is_none_or(|dir| dirs.insert(dir)));
+        known.append(&mut others);
+        known
     }
 
     /// The stack in a directory, as `plan` and `adopt` find it.

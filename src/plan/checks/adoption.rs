@@ -252,7 +252,7 @@ impl<'f> Blocking<'_, 'f> {
             })
     }
 
-    /// Containers that were started from different Compose files than those that were found. A single file that no longer
+    /// Containers that were started from another Compose file than those that were found. A single file that no longer
     /// exists does not count: it may have been renamed. Nor does a container that is kept: it is as these files say, and Compose
     /// does not write the labels of such a container anew.
     fn files(&mut self, files: &[String]) {
@@ -275,14 +275,12 @@ impl<'f> Blocking<'_, 'f> {
             let (missing, present): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_missing);
             let is_expected =
                 |file: &String| expected.iter().any(|path| self.facts.is_same(path, file));
-            let is_used = |one: &String| present.iter().any(|file| self.facts.is_same(one, file));
             let has_all = self.facts.has_all_files() && present.iter().all(is_expected);
             if files.len() > 1 && !missing.is_empty() && !has_all {
                 incomplete.entry((files, missing)).or_default().push(name);
                 continue;
             }
-            let is_right = present.iter().all(is_expected) && expected.iter().all(is_used);
-            if !present.is_empty() && !is_right {
+            if !present.iter().all(is_expected) {
                 wrong.entry(present).or_default().push(name);
             }
         }
