@@ -10,7 +10,7 @@ mod near;
 mod shell;
 
 pub use count::{
-    bulleted, counted, down, down_for, first_of, listed, numbered, of_many, plural, said,
+    any_of, bulleted, counted, down, down_for, first_of, listed, numbered, of_many, plural, said,
 };
 pub use credentials::{replace_credentials, without_credentials};
 pub use digest::sha256;

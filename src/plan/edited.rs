@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{RecordFacts, Sent};
+use super::{Parsed, RecordFacts, Sent};
 use crate::{
     model::{Container, PORTAINER_FOLDERS, Record, Variable, is_folder_of, values},
     rewrite::{env::stack_env, faithful::renamed},
     snapshot::LastSent,
-    text::{listed, plural},
+    text::{any_of, listed, plural, printable},
 };
 use chrono::DateTime;
 use composefile::{dotenv, interpolate::occurrences};
@@ -166,8 +166,12 @@ pub(super) fn why_by_hand(
     is_by_hand.then(|| "started outside of Portainer since the last adoption".to_owned())
 }
 
-/// Why a container has neither the configuration of the files nor what would be sent.
-pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent, on_disk: &str) -> String {
+/// Why a container of `service` has neither the configuration of the files nor what would be sent.
+pub(super) fn why_changed(
+    record: Option<&RecordFacts>,
+    sent: Sent,
+    (on_disk, service): (&Parsed, &str),
+) -> String {
     if let Some(edited) = record.filter(|record| record.in_portainer == InPortainer::Edited) {
         let why = if edited.last_sent.has(sent.text, sent.env) {
             "the stack was edited in Portainer"
@@ -180,19 +184,37 @@ pub(super) fn why_changed(record: Option<&RecordFacts>, sent: Sent, on_disk: &st
         return "Portainer's copy gets another form".to_owned();
     }
     let last = record.filter(|record| record.in_portainer == InPortainer::LastSent);
-    let used = occurrences(on_disk);
-    let names = used.iter().map(|found| found.name);
-    let changed = match last.and_then(|sent| sent.contents) {
-        Some(last) if last.text == sent.text => ".env".to_owned(),
-        Some(last) if values(last.env) == values(sent.env) => "the Compose file".to_owned(),
-        // A shell that started a container may have had other values.
-        _ => match sent.of_shell(names).as_slice() {
-            [] => "the Compose file or .env".to_owned(),
-            [name] => format!("the Compose file, .env or the {name} of the shell"),
-            _ => "the Compose file, .env or a variable of the shell".to_owned(),
-        },
+    let last = last.and_then(|sent| sent.contents);
+    let has_text = last.is_some_and(|last| last.text == sent.text);
+    let has_values = !has_text && last.is_some_and(|last| values(last.env) == values(sent.env));
+    // The text has the values of other env files.
+    let env_files = on_disk.env_files(service);
+    let env_file = match env_files.as_slice() {
+        [] => None,
+        [file] => Some(printable(file).into_owned()),
+        _ => Some("an env file".to_owned()),
     };
-    format!("{changed} has changed since the container started")
+    // A shell that started a container may have had other values.
+    let used = occurrences(on_disk.text);
+    let variable = match sent
+        .of_shell(used.iter().map(|found| found.name))
+        .as_slice()
+    {
+        [] => None,
+        [name] => Some(format!("the {name} of the shell")),
+        _ => Some("a variable of the shell".to_owned()),
+    };
+    let may_have_changed = [
+        (!has_text).then(|| "the Compose file".to_owned()),
+        (!has_values).then(|| ".env".to_owned()),
+        env_file.filter(|_| !has_text),
+        variable.filter(|_| !has_text && !has_values),
+    ];
+    let changed: Vec<String> = may_have_changed.into_iter().flatten().collect();
+    format!(
+        "{} has changed since the container started",
+        any_of(&changed)
+    )
 }
 
 #[cfg(test)]
@@ -265,7 +287,7 @@ mod tests {
                 last_sent: &LastSent::default(),
                 in_portainer: InPortainer::LastSent,
             };
-            let why = why_changed(Some(&facts), Sent { text, env }, "");
+            let why = why_changed(Some(&facts), Sent { text, env }, (&Parsed::new(""), "a"));
             let expected = format!("{expected} has changed since the container started");
             assert_eq!(why, expected);
         }
@@ -290,16 +312,22 @@ mod tests {
             env: &[],
         };
         let of_shell = "the Compose file, .env or the HOME of the shell has changed since the container started";
-        assert_eq!(why_changed(None, sent, "${HOME}/x"), of_shell);
+        assert_eq!(
+            why_changed(None, sent, (&Parsed::new("${HOME}/x"), "a")),
+            of_shell
+        );
         let home = [Variable::new("HOME", "/root")];
         let with_home = Sent {
             text: "a",
             env: &home,
         };
-        assert_eq!(why_changed(None, with_home, "${HOME}/x"), files);
+        assert_eq!(
+            why_changed(None, with_home, (&Parsed::new("${HOME}/x"), "a")),
+            files
+        );
         let of_shell = "the Compose file, .env or a variable of the shell has changed since the container started";
         let all = "${A:-1} ${B} $$C";
-        assert_eq!(why_changed(None, sent, all), of_shell);
+        assert_eq!(why_changed(None, sent, (&Parsed::new(all), "a")), of_shell);
         // What Portainer has, the hash of the last adoption, what would be sent.
         for (in_portainer, hash, text, expected) in [
             (None, "1", "a", files),
@@ -317,7 +345,13 @@ mod tests {
                 in_portainer,
             });
             let by_hand = |facts| why_by_hand(&container, facts, "docker");
-            let changed = || why_changed(facts.as_ref(), Sent { text, env: &[] }, "");
+            let changed = || {
+                why_changed(
+                    facts.as_ref(),
+                    Sent { text, env: &[] },
+                    (&Parsed::new(""), "a"),
+                )
+            };
             let why = facts.as_ref().and_then(by_hand).unwrap_or_else(changed);
             assert_eq!(why, expected, "{in_portainer:?} {hash} {text}");
         }

@@ -9,6 +9,7 @@ use composefile::{
     document::{Document, Node},
     dotenv,
     path::clean,
+    services::services,
 };
 
 use crate::{
@@ -270,6 +271,16 @@ impl<'a> Parsed<'a> {
             text,
             document: Document::parse(text).ok(),
         }
+    }
+
+    /// The paths of the env files of a service, without `.env`.
+    pub fn env_files(&self, service: &str) -> Vec<&str> {
+        let all = self.document.iter().flat_map(services);
+        let own = all.filter(|one| one.name == service);
+        let files = own.flat_map(|one| one.env_files()).map(|file| file.path);
+        files
+            .filter(|&path| path.trim_start_matches("./") != ".env")
+            .collect()
     }
 }
 

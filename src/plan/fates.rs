@@ -364,7 +364,8 @@ impl Deciding<'_> {
         }
         match (started_by, label("version")) {
             (Some(version), _) if Dialect::is_known(version) => {
-                let why = || edited::why_changed(record, self.facts.sent, self.facts.source.text);
+                let on_disk = (self.facts.source, name);
+                let why = || edited::why_changed(record, self.facts.sent, on_disk);
                 Fate::Recreated(by_hand.unwrap_or_else(why))
             }
             (_, Some(version)) => Fate::Unknown(format!(

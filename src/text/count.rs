@@ -33,6 +33,15 @@ pub fn listed(all: &[impl AsRef<str>]) -> String {
     format!("{} and {last}", shown.join(", "))
 }
 
+/// One of several things: `a`, `a or b`, `a, b or c`.
+pub fn any_of(all: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// How many files of one container are named.
 const FILES_SHOWN: usize = 5;
 
