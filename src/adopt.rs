@@ -16,7 +16,10 @@ use crate::{
     plan::{AdoptFlags, InPortainer, Plan, Readiness, Request},
     portainer::Payload,
     report::{AdoptReport, Outcome},
-    run::{self, Consent, Listener, Peers, Purpose, Run, Setup, Stopped, changed_before_answer},
+    run::{
+        self, Consent, Listener, Peers, Purpose, RecordSeen, Run, Setup, State, Stopped,
+        changed_before_answer,
+    },
     stack::Stack,
     text::{bulleted, command},
 };
@@ -26,7 +29,6 @@ mod dependencies;
 mod finished;
 mod git;
 mod prepare;
-mod progress;
 mod pull;
 mod recover;
 mod sending;
@@ -35,7 +37,6 @@ mod verify;
 
 pub use prepare::Prepared;
 
-use progress::Progress;
 use sending::Ended;
 use verify::Verdict;
 
@@ -78,7 +79,6 @@ pub fn run(adopt: &Adopt, listener: &mut Listener) -> (AdoptReport, Result<(), S
             at,
             run,
             report: &mut report,
-            start: Progress::NotSent,
             flags: adopt.flags,
         };
         procedure.steps()
@@ -103,8 +103,6 @@ struct Adoption<'a, 'r> {
     at: Situation<'a>,
     run: &'r mut Run<'a>,
     report: &'r mut AdoptReport,
-    /// How far the run has come before it sends the request.
-    start: Progress,
     /// Those of the plans from now on.
     flags: AdoptFlags,
 }
@@ -230,17 +228,19 @@ impl Adoption<'_, '_> {
         self.share()
     }
 
-    /// Sets how far the run has come.
-    fn mark(&mut self, progress: &Progress) {
-        let name = self.at.stack.name().as_str();
-        let state = progress.state(name, self.report.snapshot.as_deref());
-        self.run.set_state(state);
+    /// The state after this happened to containers, which are not restored.
+    fn set_changed(&mut self, seen: &RecordSeen, what: &str) {
+        let state = State::told(format!("{what}; {}", seen.clause()));
+        self.run
+            .set_state(state.undoable(*seen == RecordSeen::Absent));
     }
 
-    /// The same, before the request is sent.
-    fn begin(&mut self, start: Progress) {
-        self.mark(&start);
-        self.start = start;
+    /// The state after Portainer said that the Portainer stack with this ID is deployed.
+    fn set_deployed(&mut self, id: &str, containers: &str) {
+        let what = format!(
+            "the stack exists as Portainer stack {id} and is deployed; its containers {containers}"
+        );
+        self.run.set_state(State::new(what).undoable(false));
     }
 
     fn show_banner(&mut self) {

@@ -16,7 +16,7 @@ use crate::{
         env::{ContractEnv, contract_env},
         literal,
     },
-    run::{self, Consent, Listener, Peers, Purpose, Run, Seen, Setup, Stopped},
+    run::{self, Consent, Listener, Peers, Purpose, Run, Seen, Setup, State, Stopped},
     snapshot::LastSent,
     stack::{Stack, StackText},
     text::shell_word,
@@ -25,11 +25,9 @@ use crate::{
 mod creating;
 mod planning;
 mod prepare;
-mod progress;
 mod steps;
 
 pub use prepare::Prepared;
-use progress::Progress;
 
 /// The input of a migration.
 pub struct Migration<'a> {
@@ -53,7 +51,9 @@ pub fn run(migration: &Migration, listener: &mut Listener) -> Result<(), Stopped
             m: migration,
             at: migration.situation,
             run,
-            progress: Progress::default(),
+            untouched: State::untouched(),
+            deleted: None,
+            removed: None,
         };
         procedure.steps()
     })
@@ -117,7 +117,12 @@ struct Procedure<'a, 'r> {
     /// What the run reads.
     at: Situation<'a>,
     run: &'r mut Run<'a>,
-    progress: Progress,
+    /// The state before anything was deleted, removed or sent.
+    untouched: State,
+    /// The ID of the Portainer stack, once it is deleted with its containers.
+    deleted: Option<String>,
+    /// What existed before and was removed, as a clause.
+    removed: Option<String>,
 }
 
 impl Procedure<'_, '_> {
@@ -146,8 +151,9 @@ impl Procedure<'_, '_> {
             before.take_seen()
         };
         self.back_up(&source)?;
-        self.take_snapshot(&source, &before, seen)?;
-        let ended = self.replace(before, &rewrite);
+        let snapshot = self.take_snapshot(&source, &before, seen)?;
+        self.untouched = self.run.state().clone();
+        let ended = self.replace(before, &rewrite, snapshot.as_deref());
         let (engine, name) = (self.run.engine, self.at.stack.name());
         let containers = containers.unwrap_or_default();
         let (_, warning) = foreign_since(engine, (&containers, &[]), self.at.tool, name);
@@ -156,7 +162,7 @@ impl Procedure<'_, '_> {
     }
 
     /// Removes what exists, and lets Portainer create the stack.
-    fn replace(&mut self, before: Before, rewrite: &Rewrite) -> Result<()> {
+    fn replace(&mut self, before: Before, rewrite: &Rewrite, snapshot: Option<&str>) -> Result<()> {
         if before.destroys() {
             let name = self.at.stack.name().as_str();
             self.run
@@ -174,7 +180,7 @@ impl Procedure<'_, '_> {
         self.report(&created);
         self.share(&created.id)?;
         self.run.is_whole()?;
-        if let Some(id) = &self.progress.snapshot {
+        if let Some(id) = snapshot {
             let name = self.at.stack.name().as_str();
             let undo = self.run.undo_command(name, id);
             let next = format!("  edit it in Portainer from now on; to undo: {undo}");

@@ -17,7 +17,7 @@ use crate::{
     model::{Container, Pull, Variable, projects_of},
     parallel,
     plan::ServicePlan,
-    portainer::{BaseUrl, Portainer, PortainerReader},
+    portainer::{BaseUrl, Error, Portainer, PortainerReader},
     rewrite::env::{secret_values, secrets},
     snapshot::{Place, StackLock, Store, check_state_dir},
     text::{Mask, excerpt},
@@ -301,6 +301,27 @@ impl<'a> Run<'a> {
         &self.state
     }
 
+    /// Adds to the state that the run wrote this, such as a snapshot.
+    pub fn wrote(&mut self, what: String) {
+        self.state.written.push(what);
+        self.report_state();
+    }
+
+    /// Sends a request in this state. If it is not sent, the state is again that of before.
+    pub fn sending<T>(
+        &mut self,
+        state: State,
+        send: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let before = self.state.clone();
+        self.set_state(state);
+        let outcome = send(self);
+        if let Err(Error::NotSent(_)) = outcome {
+            self.set_state(before);
+        }
+        outcome
+    }
+
     fn report_state(&mut self) {
         let state = self.complete_state();
         (self.listener)(Event::State(&state));
@@ -308,8 +329,10 @@ impl<'a> Run<'a> {
 
     fn complete_state(&self) -> State {
         let (state, open) = (self.state.clone(), self.unanswered());
+        let id = self.snapshot.as_deref();
         state.complete(
             (&self.setup.restore, &self.setup.typed),
+            id.map(|id| (self.setup.place.name.as_str(), id)),
             &open,
             self.sees_every_stack,
         )
@@ -504,6 +527,10 @@ impl<'a> Run<'a> {
     pub fn pull(&mut self, pull: &Pull) -> Result<()> {
         self.wait(format!("pulling {pull}"));
         self.engine.pull(pull)?;
+        if self.state.is_untouched() {
+            let what = "this run pulled images and changed nothing else";
+            self.set_state(State::new(what));
+        }
         self.detail("pulled", pull.to_string());
         Ok(())
     }

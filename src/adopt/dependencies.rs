@@ -4,12 +4,13 @@ use std::{collections::BTreeSet, slice, time::Instant};
 
 use anyhow::Result;
 
-use super::{Adoption, Prepared, progress::Progress};
+use super::{Adoption, Prepared};
 use crate::{
     after::{Limits, wait_for},
     failure::Failure,
     model::{Condition, Container},
     plan::{Awaited, Plan, Readiness, Until},
+    run::State,
     text::printable,
 };
 
@@ -32,7 +33,7 @@ impl Adoption<'_, '_> {
             if job.until == Until::Rerun && ran.insert(job.id.as_str()) {
                 let name = printable(&job.container);
                 self.run.wait(format!("running {name}"));
-                self.begin(Progress::Began(format!(
+                self.run.set_state(State::new(format!(
                     "this run started the job {name}, which is still running, and sent nothing to Portainer"
                 )));
                 self.run.engine.start(&job.id)?;
@@ -40,7 +41,7 @@ impl Adoption<'_, '_> {
                 let found = self.run.engine.inspect_containers([&job.id]);
                 if found.is_ok_and(|found| !found.iter().any(Container::is_running)) {
                     let what = "this run ran jobs of the stack, and sent nothing to Portainer";
-                    self.begin(Progress::Began(what.to_owned()));
+                    self.run.set_state(State::new(what));
                 }
                 ended?;
                 self.run.detail("ran", format!("{name}: it succeeded"));

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Adoption, Prepared, progress::Progress};
+use super::{Adoption, Prepared};
 use crate::{failure::Failure, model::Pull, run::Consent};
 
 impl Adoption<'_, '_> {
@@ -44,9 +44,6 @@ impl Adoption<'_, '_> {
                         self.at.tool
                     ))
             })?;
-            if self.start == Progress::NotSent {
-                self.begin(Progress::Pulled);
-            }
         }
         Ok(())
     }

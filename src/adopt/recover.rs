@@ -6,7 +6,6 @@ use anyhow::{Error, Result, anyhow};
 
 use super::{
     Adopt, Adoption, OnFailure, Prepared,
-    progress::{Progress, clause},
     verify::{not_running, services},
 };
 use crate::{
@@ -17,9 +16,12 @@ use crate::{
     portainer::Payload,
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
-    run::{RecordSeen, Seen},
+    run::{RecordSeen, Seen, State},
     text::{bulleted, listed, shell_word},
 };
+
+/// What happened to containers that the engine does not list.
+const UNLISTED: &str = "the containers could not be listed, so nothing was restored";
 
 impl Adoption<'_, '_> {
     /// The error of a request whose outcome is unknown. Nothing is restored: Portainer may still be working.
@@ -48,7 +50,7 @@ impl Adoption<'_, '_> {
             Ok(now) => now,
             Err(error) => {
                 self.report.outcome = Outcome::Unknown;
-                self.mark(&Progress::unlisted(seen));
+                self.set_changed(&seen, UNLISTED);
                 let listed = format!("{cause:#}; afterwards: {error:#}");
                 return because(listed, cause, None);
             }
@@ -61,8 +63,9 @@ impl Adoption<'_, '_> {
         if changed.is_empty() {
             self.report.outcome = Outcome::Unchanged;
             let (_, hint) = self.end_whole(&seen, cause);
-            let has = clause(&seen);
-            self.mark(&Progress::Whole(format!("no container was changed; {has}")));
+            let has = seen.clause();
+            self.run
+                .set_state(State::told(format!("no container was changed; {has}")));
             return because(said(), cause, hint.as_deref());
         }
         self.report.outcome = Outcome::Changed;
@@ -75,7 +78,7 @@ impl Adoption<'_, '_> {
         let (Some(snapshot), None) = (&snapshot, why) else {
             let why = why.unwrap_or_default();
             let what = format!("nothing was restored, because {why}: {summary}");
-            self.mark(&Progress::Changed(seen, what));
+            self.set_changed(&seen, &what);
             let hint = snapshot.filter(|_| !is_replaced).map(|snapshot| {
                 let command = self.run.restore_command(name, &snapshot, engine_only);
                 format!(
@@ -88,7 +91,7 @@ impl Adoption<'_, '_> {
         self.run.detail("failed", format!("{cause:#}"));
         self.run.detail("restore", summary);
         let restoring = "the containers are being restored; the stack may be partly restored";
-        self.mark(&Progress::Sent(restoring.to_owned()));
+        self.run.set_state(State::new(restoring).undoable(false));
         let replaced = compared.iter().filter(|pair| pair.change != Change::Kept);
         let replaced = replaced.filter_map(|pair| pair.before);
         let deleted: BTreeSet<&str> = replaced.flat_map(restore::deleted_sources).collect();
@@ -128,9 +131,9 @@ impl Adoption<'_, '_> {
                     (RecordSeen::Absent, Some(record)) => {
                         format!("Portainer stack {} was deleted", record.id)
                     }
-                    (seen, _) => clause(seen),
+                    (seen, _) => seen.clause(),
                 };
-                self.mark(&Progress::Whole(format!("{what}; {has}")));
+                self.run.set_state(State::told(format!("{what}; {has}")));
                 let details = [Some(cause), lost.as_ref()].into_iter().flatten();
                 let details = details.filter_map(Failure::details_of);
                 let details: Vec<String> = details.map(str::to_owned).collect();
@@ -323,7 +326,7 @@ impl Adoption<'_, '_> {
         let is_kept = self.mark_not_deployed(&seen, differs);
         let but = is_kept.then_some(", but the Portainer stack does not");
         let but = but.unwrap_or_default();
-        self.begin(Progress::Began(format!(
+        self.run.set_state(State::new(format!(
             "this run restored what an earlier run had left: the containers match snapshot {snapshot}{but}"
         )));
         self.prepare()
@@ -383,13 +386,11 @@ impl Adoption<'_, '_> {
             [] => "the original containers exist and run".to_owned(),
             changes => changes.join(", "),
         });
-        self.mark(&match told {
-            Some(told) => {
-                let what = format!("the containers could not be restored completely: {told}");
-                Progress::Changed(seen, what)
-            }
-            None => Progress::unlisted(seen),
-        });
+        let what = told.map_or_else(
+            || UNLISTED.to_owned(),
+            |told| format!("the containers could not be restored completely: {told}"),
+        );
+        self.set_changed(&seen, &what);
         let failed = format!("the restore failed: {second:#}");
         let causes = [second, cause].into_iter();
         let mut details = vec![failed.as_str()];

@@ -3,18 +3,14 @@
 use anyhow::{Error, Result};
 use serde_json::json;
 
-use super::{
-    Adoption, Prepared,
-    prepare::missing,
-    progress::{Progress, clause},
-};
+use super::{Adoption, Prepared, prepare::missing};
 use crate::{
     after::changes,
     failure::Failure,
     model::{Deployment, Record},
     observe::with_hint,
     portainer::{self, Contents, Payload},
-    run::{RecordSeen, Seen, Witness, edited_meanwhile},
+    run::{RecordSeen, Seen, State, Witness, edited_meanwhile},
 };
 
 /// What came of the request.
@@ -42,7 +38,6 @@ impl Adoption<'_, '_> {
             .map(|(contents, _)| contents);
         self.run.sees_every_stack = before.remote.rights.see_every_stack();
         self.report.snapshot = self.run.take_complete_snapshot(&subject, seen, planned)?;
-        self.mark(&self.start.clone());
         Ok(())
     }
 
@@ -65,30 +60,30 @@ impl Adoption<'_, '_> {
         self.keep_labels(prepared);
         self.check_edits(prepared)?;
         let unknown = "Portainer may be deploying the stack, and may have recreated its containers";
-        self.mark(&Progress::Sent(unknown.to_owned()));
         let record = prepared.before.remote.record.as_ref();
         let last_sent = prepared.last_sent(payload.text, payload.env);
-        let sent = if let Some(record) = record.filter(|_| !prepared.plan.creates()) {
-            let updated = if let Some(git) = payload.git {
-                self.run.redeploy(record, git, payload)
-            } else {
-                let contents = Contents {
-                    text: payload.text.to_owned(),
-                    env: payload.env.to_vec(),
+        let endpoint = self.at.endpoint;
+        let answer = self
+            .run
+            .sending(State::new(unknown).undoable(false), |run| {
+                let Some(record) = record.filter(|_| !prepared.plan.creates()) else {
+                    let created = run.create(endpoint, payload, Some(&last_sent))?;
+                    return Ok((created.id, created.deployment));
                 };
-                self.run.update(record, &contents, Some(&last_sent))
-            };
-            updated.map(|()| (record.id.clone(), Deployment::Deploying))
-        } else {
-            let created = self.run.create(self.at.endpoint, payload, Some(&last_sent));
-            created.map(|created| (created.id, created.deployment))
-        };
-        match sent {
+                if let Some(git) = payload.git {
+                    run.redeploy(record, git, payload)?;
+                } else {
+                    let contents = Contents {
+                        text: payload.text.to_owned(),
+                        env: payload.env.to_vec(),
+                    };
+                    run.update(record, &contents, Some(&last_sent))?;
+                }
+                Ok((record.id.clone(), Deployment::Deploying))
+            });
+        match answer {
             Ok((id, deployment)) => self.wait_for_end(&id, deployment),
-            Err(error @ portainer::Error::NotSent(_)) => {
-                self.mark(&self.start.clone());
-                Err(error.into())
-            }
+            Err(error @ portainer::Error::NotSent(_)) => Err(error.into()),
             Err(portainer::Error::Refused { response, .. }) => {
                 let said = (response.reason(), response.hint_after_create());
                 let updated = record.filter(|_| !prepared.plan.creates() && response.status == 404);
@@ -138,9 +133,9 @@ impl Adoption<'_, '_> {
         for name in missing(&prepared.runs, &prepared.before) {
             // Without the label of an anonymous one, which `docker volume prune` deletes.
             self.run.engine.create_volume(&json!({ "Name": name }))?;
-            if self.start == Progress::NotSent {
+            if self.run.state().is_untouched() {
                 let what = "this run took a snapshot, created empty volumes for the services to start, and changed nothing else";
-                self.begin(Progress::Began(what.to_owned()));
+                self.run.set_state(State::new(what));
             }
         }
         Ok(())
@@ -176,9 +171,10 @@ impl Adoption<'_, '_> {
         self.report.portainer_stack = Some(id.to_owned());
         let ended = match deployment {
             Deployment::Deploying => {
-                self.mark(&Progress::Sent(format!(
+                let what = format!(
                     "the stack exists as Portainer stack {id}; it may still be deploying, and its containers may have been recreated"
-                )));
+                );
+                self.run.set_state(State::new(what).undoable(false));
                 let waited = self.run.wait_for_deployment(id);
                 waited.map_err(|error| self.unknown(&error))?
             }
@@ -186,7 +182,7 @@ impl Adoption<'_, '_> {
         };
         match ended {
             Some(Deployment::Active) => {
-                self.mark(&Progress::deployed(id, "were not verified"));
+                self.set_deployed(id, "were not verified");
                 Ok(Ended::Deployed)
             }
             Some(Deployment::Failed(reason)) => Ok(Ended::Failed(self.failed(reason.as_deref()))),
@@ -220,7 +216,7 @@ impl Adoption<'_, '_> {
                         return Ok(Ended::Failed(self.failed(reason.as_deref())));
                     }
                     Deployment::Active if !had && self.has_contents(id, payload) => {
-                        self.mark(&Progress::deployed(id, "were not verified"));
+                        self.set_deployed(id, "were not verified");
                         return Ok(Ended::Deployed);
                     }
                     // It still has its previous text.
@@ -238,12 +234,13 @@ impl Adoption<'_, '_> {
         let look = self.look();
         let is_same =
             look.is_ok_and(|now| changes(&prepared.ran().compare(&now, self.at.tool)).is_empty());
-        self.mark(&match seen {
+        self.run.set_state(match seen {
             RecordSeen::Absent | RecordSeen::Exists(..) if is_same => {
                 // There is nothing to roll back.
-                Progress::Whole(format!("no container was changed; {}", clause(&seen)))
+                State::told(format!("no container was changed; {}", seen.clause()))
             }
-            _ => Progress::Sent(format!("{seen}; its containers may have been recreated")),
+            _ => State::new(format!("{seen}; its containers may have been recreated"))
+                .undoable(false),
         });
         Err(self.unknown(&lost))
     }

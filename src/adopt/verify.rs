@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Adoption, Prepared, progress::Progress};
+use super::{Adoption, Prepared};
 use crate::{
     after::{Compared, Difference, Ran, changes, end, told, wait_until_steady},
     engine::{ContainerEvent, EngineReader},
@@ -13,6 +13,7 @@ use crate::{
     plan::{self, Fate, Plan},
     portainer::Payload,
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
+    run::State,
     snapshot::{Known, LastSent},
     text::bulleted,
 };
@@ -159,7 +160,7 @@ impl Adoption<'_, '_> {
                 (Outcome::Unknown, state)
             };
             self.report.outcome = outcome;
-            self.mark(&Progress::Sent(state));
+            self.run.set_state(State::new(state).undoable(false));
             let name = self.at.stack.name();
             let what = format!(
                 "Portainer reported that it deployed {name}, but not everything is as it should be"
@@ -169,7 +170,7 @@ impl Adoption<'_, '_> {
         }
         let id = self.report.portainer_stack.clone().unwrap_or_default();
         self.report.url = Some(self.page(&id));
-        self.mark(&Progress::deployed(&id, "run"));
+        self.set_deployed(&id, "run");
         if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;
             return Ok(Verdict::AsPlanned);

@@ -2,17 +2,14 @@
 
 use anyhow::Result;
 
-use super::{
-    Procedure, Rewrite,
-    progress::{End, Remains, Stage},
-};
+use super::{Procedure, Rewrite};
 use crate::{
     failure::Failure,
     model::{Deployment, Grant},
     observe::with_hint,
     portainer::{Created, Error, Response},
-    run::{RecordSeen, Witness},
-    text::last_words,
+    run::{RecordSeen, State, Witness},
+    text::{counted, last_words},
 };
 
 impl Procedure<'_, '_> {
@@ -21,16 +18,16 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name().as_str();
         self.run
             .wait(format!("Portainer is creating the stack {name}"));
-        let before = self.progress.stage.clone();
-        self.mark(|progress| progress.stage = Stage::Creating);
-        let payload = rewrite.payload(name);
-        let creation = self.run.create(self.at.endpoint, &payload, None);
-        match creation {
+        let creating = State::new(
+            "the deployment was in progress, and its outcome is unknown: the stack may exist or may still be deploying",
+        );
+        let (endpoint, payload) = (self.at.endpoint, rewrite.payload(name));
+        let created = self.run.sending(creating.undoable(false), |run| {
+            run.create(endpoint, &payload, None)
+        });
+        match created {
             Ok(created) => Ok(created),
-            Err(error @ Error::NotSent(_)) => {
-                self.mark(|progress| progress.stage = before);
-                Err(error.into())
-            }
+            Err(error @ Error::NotSent(_)) => Err(error.into()),
             Err(error) => Err(self.look_after_failure(error)),
         }
     }
@@ -38,17 +35,17 @@ impl Procedure<'_, '_> {
     /// C55. Only Portainer's own refusal proves that there is no stack. After any other response, or none, the run waits until
     /// Portainer has finished (B35). The create is not repeated (B05).
     fn look_after_failure(&mut self, error: Error) -> anyhow::Error {
-        let (end, unsettled) = if error.is_unknown() {
-            let settled = self.run.settle(Witness::PortainerAndEngine);
-            (End::MayContinue, settled.err())
+        let may_continue = error.is_unknown();
+        let unsettled = if may_continue {
+            self.run.settle(Witness::PortainerAndEngine).err()
         } else {
-            (End::Over, None)
+            None
         };
-        let found = self.look(end);
+        let found = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let name = self.at.stack.name();
         let response = error.response().cloned();
         let status = response.as_ref().map(Response::status_line);
-        let message = match (&found.record, &status) {
+        let message = match (&found, &status) {
             (RecordSeen::Exists(id, deployment), status) => {
                 let unclear = status.as_deref().unwrap_or("no response from Portainer");
                 format!("{unclear}, but the stack exists as Portainer stack {id} ({deployment})")
@@ -59,7 +56,7 @@ impl Procedure<'_, '_> {
             }
             (RecordSeen::Absent, None) => "no response from Portainer: it does not list the stack, but may still be deploying it".to_owned(),
         };
-        self.mark(|progress| progress.stage = Stage::Failed(found));
+        self.set_failed(&found, may_continue);
         let message = match unsettled {
             Some(error) => format!("{message}; {error:#}"),
             None => message,
@@ -76,15 +73,41 @@ impl Procedure<'_, '_> {
         failure.into()
     }
 
-    /// What exists of the stack after a create that did not succeed.
-    fn look(&self, end: End) -> Remains {
-        let record = self.run.seen(self.at.stack.name(), self.at.endpoint);
+    /// The state after a create that did not succeed, on which Portainer may still be working: what exists of the stack.
+    fn set_failed(&mut self, seen: &RecordSeen, may_continue: bool) {
         let containers = self.run.containers(self.at.stack.name().as_str());
-        Remains {
-            record,
-            containers: containers.ok().map(|all| all.len()),
-            end,
-        }
+        let removed = self.removed.as_ref();
+        let exists = matches!(seen, RecordSeen::Exists(..));
+        let is_down = !exists && !may_continue && containers.as_ref().is_ok_and(Vec::is_empty);
+        let what = match seen {
+            RecordSeen::Exists(..) => seen.to_string(),
+            RecordSeen::Absent if may_continue => {
+                "Portainer does not list the stack, but may still be deploying it".to_owned()
+            }
+            RecordSeen::Unknown if may_continue => "the stack was sent to Portainer once, and the outcome is unknown: the stack may exist or may still be deploying".to_owned(),
+            _ if is_down => {
+                let what = removed.map_or_else(
+                    || "Portainer did not create it".to_owned(),
+                    |removed| format!("{removed}, and Portainer did not create the stack"),
+                );
+                format!("the stack is down: {what}")
+            }
+            _ => "Portainer did not create the stack".to_owned(),
+        };
+        let here = match &containers {
+            Err(_) => Some("its containers could not be listed".to_owned()),
+            Ok(all) if all.is_empty() => None,
+            Ok(all) => Some(format!(
+                "it has {} on this host",
+                counted(all.len(), "container")
+            )),
+        };
+        let removed = removed.filter(|_| !is_down).cloned();
+        let parts = [Some(what), here, removed].into_iter().flatten();
+        let state = State::new(parts.collect::<Vec<_>>().join("; "));
+        // As far as the key sees, and if Portainer is not creating it.
+        let is_unlisted = *seen == RecordSeen::Absent && !may_continue;
+        self.run.set_state(state.undoable(is_unlisted));
     }
 
     /// Waits until the deployment ends (C54, N01).
@@ -92,7 +115,9 @@ impl Procedure<'_, '_> {
         let name = self.at.stack.name();
         let mut deployment = created.deployment.clone();
         if deployment == Deployment::Deploying {
-            self.mark(|progress| progress.stage = Stage::Deploying(created.id.clone()));
+            let seen = RecordSeen::Exists(created.id.clone(), Deployment::Deploying);
+            self.run
+                .set_state(State::new(seen.to_string()).undoable(false));
             self.run
                 .wait(format!("Portainer is deploying the stack {name}"));
             deployment = match self.run.wait_for_deployment(&created.id)? {
@@ -101,11 +126,11 @@ impl Procedure<'_, '_> {
             };
         }
         if let Deployment::Failed(reason) = deployment {
-            let mut found = self.look(End::Over);
-            if !matches!(found.record, RecordSeen::Exists(..)) {
-                found.record = RecordSeen::Exists(created.id.clone(), Deployment::Failed(None));
+            let mut found = self.run.seen(name, self.at.endpoint);
+            if !matches!(found, RecordSeen::Exists(..)) {
+                found = RecordSeen::Exists(created.id.clone(), Deployment::Failed(None));
             }
-            self.mark(|progress| progress.stage = Stage::Failed(found));
+            self.set_failed(&found, false);
             let reason = reason.as_deref().unwrap_or("Portainer reported no reason");
             return Err(Failure::new(format!("failed to create the stack {name}"))
                 .source(last_words(reason))
@@ -118,9 +143,9 @@ impl Procedure<'_, '_> {
 
     /// A 404 does not prove that the record is gone: only a new listing does (M03).
     fn look_after_missing_record(&mut self, created: &Created) -> anyhow::Error {
-        let found = self.look(End::Over);
+        let found = self.run.seen(self.at.stack.name(), self.at.endpoint);
         let id = &created.id;
-        let message = match &found.record {
+        let message = match &found {
             RecordSeen::Exists(other, _) if other == id => {
                 format!("Portainer lists stack {id}, but returned 404 for it")
             }
@@ -129,8 +154,8 @@ impl Procedure<'_, '_> {
             }
             RecordSeen::Unknown => format!("Portainer stack {id} was not found"),
         };
-        if found.record != RecordSeen::Unknown {
-            self.mark(|progress| progress.stage = Stage::Failed(found));
+        if found != RecordSeen::Unknown {
+            self.set_failed(&found, false);
         }
         Failure::new(message)
             .hint("check the stack in Portainer, then run the command again")
@@ -151,7 +176,8 @@ impl Procedure<'_, '_> {
     /// C54: the name and ID, then the containers.
     pub(super) fn report(&mut self, created: &Created) {
         let name = self.at.stack.name();
-        self.mark(|progress| progress.stage = Stage::Created(created.id.clone()));
+        let what = format!("the stack was created as Portainer stack {}", created.id);
+        self.run.set_state(State::new(what).undoable(false));
         let renamed = match name.portainer_name().as_str() {
             same if same == name.as_str() => String::new(),
             other => format!(", named {other} in Portainer"),

@@ -2,10 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::{
-    Procedure, namesake,
-    progress::{Progress, Stage, were_removed},
-};
+use super::{Procedure, namesake};
 use crate::{
     engine::NoSharedVersion,
     failure::Failure,
@@ -13,17 +10,20 @@ use crate::{
     observe::with_hint,
     plan::{Before, Plan, unavailable_images},
     portainer::{Deletion, Error, Response},
-    run::{Seen, Witness},
+    run::{Seen, State, Witness},
     stack::{Backup, StackText},
     text::counted,
 };
 
 impl Procedure<'_, '_> {
-    /// Sets how far the run has come.
-    pub(super) fn mark(&mut self, change: impl FnOnce(&mut Progress)) {
-        change(&mut self.progress);
-        let state = self.progress.state(self.at.stack.name().as_str());
-        self.run.set_state(state);
+    /// The state before the create: what was removed besides the Portainer stack.
+    fn set_removing(&mut self, what: &str) {
+        let deleted = self.deleted.as_ref();
+        let deleted = deleted.map_or_else(String::new, |id| {
+            format!("Portainer stack {id} was deleted with its containers; ")
+        });
+        let what = format!("{deleted}{what}; the stack was not sent to Portainer");
+        self.run.set_state(State::new(what).undoable(true));
     }
 
     /// C08.
@@ -60,7 +60,7 @@ impl Procedure<'_, '_> {
             Backup::Kept(path) => (path, "already exists and is kept"),
         };
         if let Backup::Made(path) = &backup {
-            self.mark(|progress| progress.backup = Some(path.clone()));
+            self.run.wrote(format!("the backup {}", path.display()));
         }
         self.run
             .step("backup", format!("{} {outcome}", path.display()));
@@ -117,7 +117,6 @@ impl Procedure<'_, '_> {
 
     fn pull_one(&mut self, pull: &Pull) -> Result<()> {
         self.run.pull(pull)?;
-        self.mark(|progress| progress.pulled = true);
         // The command may have reached another engine.
         let found = self.run.engine.inspect_images([&pull.image])?;
         ensure!(
@@ -133,16 +132,14 @@ impl Procedure<'_, '_> {
         source: &StackText,
         before: &Before,
         seen: Seen,
-    ) -> Result<()> {
+    ) -> Result<Option<String>> {
         if before.remote.record.is_none() && before.host.listed.is_none() {
             self.run
                 .warn("no snapshot is taken: the stack's containers are unknown");
         }
         let subject = before.subject("migrate", source, &self.at);
         self.run.sees_every_stack = before.remote.rights.see_every_stack();
-        let id = self.run.take_snapshot(&subject, seen)?;
-        self.mark(|progress| progress.snapshot = id);
-        Ok(())
+        self.run.take_snapshot(&subject, seen)
     }
 
     /// C51.
@@ -153,15 +150,13 @@ impl Procedure<'_, '_> {
         let id = &record.id;
         self.run.step("delete", format!("Portainer stack {id}"));
         self.run.wait(format!("deleting Portainer stack {id}"));
-        self.mark(|progress| progress.stage = Stage::Deleting(id.clone()));
         let mut deletion = self.delete_once(record, before)?;
         if deletion == Deletion::Busy {
             self.run.wait(format!(
                 "waiting for the deployment of Portainer stack {id}"
             ));
-            self.mark(|progress| progress.stage = Stage::Untouched);
+            self.run.set_state(self.untouched.clone());
             self.run.wait_for_deployment(id)?;
-            self.mark(|progress| progress.stage = Stage::Deleting(id.clone()));
             deletion = self.delete_once(record, before)?;
         }
         match deletion {
@@ -176,15 +171,16 @@ impl Procedure<'_, '_> {
                 return Err(Failure::new(what).hint(hint).into());
             }
         }
-        self.mark_deleted(id);
+        self.set_deleted(id);
         Ok(())
     }
 
-    fn mark_deleted(&mut self, id: &str) {
-        self.mark(|progress| {
-            progress.deleted = Some(id.to_owned());
-            progress.stage = Stage::Removing("no other container was removed".to_owned());
-        });
+    fn set_deleted(&mut self, id: &str) {
+        self.deleted = Some(id.to_owned());
+        self.removed = Some(format!(
+            "the old containers of Portainer stack {id} were removed"
+        ));
+        self.set_removing("no other container was removed");
     }
 
     /// Sends the delete. If it fails, checks what exists and reports it (B05). If the outcome is unknown, waits before until
@@ -192,12 +188,15 @@ impl Procedure<'_, '_> {
     /// that still exists may be deleted later.
     fn delete_once(&mut self, record: &Record, before: &Before) -> Result<Deletion> {
         let id = &record.id;
-        let error = match self.run.delete(record) {
+        let deleting = State::new(format!(
+            "Portainer stack {id} was being deleted, and the outcome is unknown: it and its containers may be gone"
+        ));
+        let deleted = self
+            .run
+            .sending(deleting.undoable(false), |run| run.delete(record));
+        let error = match deleted {
             Ok(deletion) => return Ok(deletion),
-            Err(error @ Error::NotSent(_)) => {
-                self.mark(|progress| progress.stage = Stage::Untouched);
-                return Err(error.into());
-            }
+            Err(error @ Error::NotSent(_)) => return Err(error.into()),
             Err(error) => error,
         };
         let is_success = error.response().is_some_and(Response::is_success);
@@ -215,7 +214,7 @@ impl Procedure<'_, '_> {
             }
             Ok(false) if is_success => Ok(Deletion::Done),
             Ok(false) => {
-                self.mark_deleted(id);
+                self.set_deleted(id);
                 Err(error.context(format!(
                     "Portainer did not confirm the deletion, but Portainer stack {id} was deleted"
                 )))
@@ -227,7 +226,7 @@ impl Procedure<'_, '_> {
     /// The Portainer stack still exists. If its containers are unchanged, too, the delete had no effect.
     fn mark_if_unchanged(&mut self, before: &Before) {
         if self.is_unchanged(before) {
-            self.mark(|progress| progress.stage = Stage::Untouched);
+            self.run.set_state(self.untouched.clone());
         }
     }
 
@@ -282,16 +281,20 @@ impl Procedure<'_, '_> {
             1 => "1 container".to_owned(),
             _ => format!("some of the {count}"),
         };
-        let may_be = format!("{which} may have been removed");
-        self.mark(|progress| progress.stage = Stage::Removing(may_be));
+        self.set_removing(&format!("{which} may have been removed"));
         if let Err(error) = self.run.engine.remove(&containers) {
             self.look_after_removal(&containers);
             return Err(error);
         }
-        self.mark(|progress| {
-            progress.removed = Some(containers.len());
-            progress.stage = Stage::Removing(were_removed(containers.len()));
-        });
+        let verb = if containers.len() == 1 { "was" } else { "were" };
+        let removed = counted(containers.len(), "old container");
+        let removed = format!("{removed} {verb} removed");
+        if self.deleted.is_some() {
+            self.set_removing(&removed);
+        } else {
+            self.set_removing(&format!("the stack is down: {removed}"));
+            self.removed = Some(removed);
+        }
         Ok(())
     }
 
@@ -304,8 +307,7 @@ impl Procedure<'_, '_> {
         let gone = containers.iter().filter(is_gone).count();
         let (all, count) = (containers.len(), counted(containers.len(), "container"));
         let verb = if gone == 1 || all == 1 { "was" } else { "were" };
-        let what = format!("{gone} of {count} {verb} removed");
-        self.mark(|progress| progress.stage = Stage::Removing(what));
+        self.set_removing(&format!("{gone} of {count} {verb} removed"));
     }
 }
 

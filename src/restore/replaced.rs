@@ -15,7 +15,7 @@ use crate::{
     model::{Carried, Container, is_folder_of},
     observe::{NOT_RECREATED, foreign_of, foreign_since, list, with_hint},
     plan::Touch,
-    run::{Seen, State, Subject, changed_before_answer},
+    run::{Seen, Subject, changed_before_answer},
     snapshot::{Known, SavedRecord, Snapshot},
     stack::{StackText, export_words},
 };
@@ -45,8 +45,7 @@ impl Restoration<'_, '_, '_> {
             let (id, _) = self.run.save_snapshot(replaced)?;
             self.own = Some(id.clone());
             if self.restore.cause != Cause::Failure {
-                self.run
-                    .set_state(State::untouched().and_snapshot(Some(&id)));
+                self.run.wrote(format!("the snapshot {id}"));
             }
         }
         Ok(Some(planned))

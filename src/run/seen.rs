@@ -122,6 +122,21 @@ impl Run<'_> {
     }
 }
 
+impl RecordSeen {
+    /// The same for an adoption. Its status alone does not show whether its containers run: after an update that failed, it
+    /// stays active (M06).
+    pub fn clause(&self) -> String {
+        match self {
+            Self::Unknown => "could not check whether Portainer has the stack".to_owned(),
+            Self::Absent => "Portainer does not list the stack".to_owned(),
+            Self::Exists(id, Deployment::Failed(_)) => {
+                format!("Portainer stack {id} exists, but its deployment failed")
+            }
+            Self::Exists(id, deployment) => format!("Portainer stack {id} exists ({deployment})"),
+        }
+    }
+}
+
 impl fmt::Display for RecordSeen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (id, deployment) = match self {

@@ -102,7 +102,7 @@ impl Run<'_> {
             check(&snapshot)?;
             let (id, is_whole) = self.save_snapshot(snapshot)?;
             // The run may stop before its procedure sets another state: a full disk cannot take the mark.
-            self.set_state(self.state.clone().and_snapshot(Some(&id)));
+            self.wrote(format!("the snapshot {id}"));
             if is_whole {
                 self.snapshot = Some(id);
             }

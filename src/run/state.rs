@@ -14,9 +14,9 @@ use crate::text::{said, shell_word};
 pub struct State {
     sentence: String,
     /// What the run wrote besides.
-    written: Vec<String>,
-    /// The name of the stack and the ID of the snapshot.
-    snapshot: Option<Box<(String, String)>>,
+    pub(super) written: Vec<String>,
+    /// Whether what the run changed can be rolled back, if it has a snapshot.
+    is_undoable: bool,
     /// Whether Portainer does not list the stack.
     is_unlisted: bool,
     /// See [`Self::told`].
@@ -31,15 +31,6 @@ impl State {
     /// The run changed nothing yet.
     pub fn untouched() -> Self {
         Self::told("nothing was changed")
-    }
-
-    /// The run changed nothing, but may have pulled images.
-    pub fn unchanged(pulled: bool) -> Self {
-        if pulled {
-            Self::new("this run pulled images and changed nothing else")
-        } else {
-            Self::untouched()
-        }
     }
 
     /// A state without anything to roll back.
@@ -73,25 +64,21 @@ impl State {
         }
     }
 
-    /// The same state, with a snapshot of what ran before, of a stack that Portainer does or does not list.
+    /// The same state, which the snapshot of the run undoes, of a stack that Portainer does or does not list.
     #[must_use]
-    pub fn with_snapshot(mut self, stack: &str, id: &str, is_unlisted: bool) -> Self {
-        self.snapshot = Some(Box::new((stack.to_owned(), id.to_owned())));
-        self.is_unlisted = is_unlisted;
+    pub fn undoable(mut self, is_unlisted: bool) -> Self {
+        (self.is_undoable, self.is_unlisted) = (true, is_unlisted);
         self
     }
 
-    /// The same state, after the run wrote the snapshot with this ID, if there is one.
-    #[must_use]
-    pub fn and_snapshot(self, id: Option<&str>) -> Self {
-        self.and_wrote(id.map(|id| format!("the snapshot {id}")))
-    }
-
-    /// The same state, after the run wrote this.
-    #[must_use]
-    pub fn and_wrote(mut self, what: Option<String>) -> Self {
-        self.written.extend(what);
-        self
+    /// Whether the run changed nothing, and did not even pull an image.
+    pub fn is_untouched(&self) -> bool {
+        let written = self.written.clone();
+        *self
+            == Self {
+                written,
+                ..Self::untouched()
+            }
     }
 
     /// The same state, for a run whose snapshot and journal do not outlive it.
@@ -112,16 +99,17 @@ impl State {
         self.roll_back_here.as_deref()
     }
 
-    /// The same state, with the commands that roll back, and with the requests that are unanswered (B11). The key of a run
-    /// that does not see every Portainer stack cannot restore one that is not listed (B24).
+    /// The same state, with the commands that roll back to the snapshot of a stack, and with the requests that are unanswered
+    /// (B11). The key of a run that does not see every Portainer stack cannot restore one that is not listed (B24).
     pub(super) fn complete(
         mut self,
         (restore, typed): (&RestoreCommand, &RestoreCommand),
+        snapshot: Option<(&str, &str)>,
         unanswered: &[String],
         sees_every_stack: bool,
     ) -> Self {
         let engine_only = self.is_unlisted && !sees_every_stack;
-        if let Some((stack, id)) = self.snapshot.as_deref() {
+        if let Some((stack, id)) = snapshot.filter(|_| self.is_undoable) {
             self.roll_back = Some(restore.to(stack, id, engine_only));
             self.roll_back_here = Some(typed.to(stack, id, engine_only));
         }
