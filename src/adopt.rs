@@ -38,7 +38,6 @@ mod verify;
 pub use prepare::Prepared;
 
 use sending::Ended;
-use verify::Verdict;
 
 /// The input of an adoption.
 pub struct Adopt<'a> {
@@ -156,12 +155,11 @@ impl Adoption<'_, '_> {
             Ended::Failed(cause) => Err(self.recover(prepared, payload, &cause)),
             // Only then, because a failure must not give anybody access.
             Ended::Deployed => match self.verify(prepared, payload)? {
-                Verdict::AsPlanned => earlier
+                None => earlier
                     .map_or(Ok(()), |earlier| self.check_earlier_run(prepared, earlier))
                     .and_then(|()| self.finish(self.report.snapshot.clone()))
                     .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong),
-                Verdict::Flawed(flaw) => Err(flaw.into()),
-                Verdict::NotAsBefore(wrong) => Err(self.recover(prepared, payload, &wrong.into())),
+                Some(wrong) => Err(self.recover(prepared, payload, &wrong.into())),
             },
         }
     }

@@ -14,18 +14,9 @@ use crate::{
     portainer::Payload,
     report::{AdoptedContainer, AdoptedService, Change, Outcome},
     run::State,
-    snapshot::{Known, LastSent},
+    snapshot::Known,
     text::bulleted,
 };
-
-/// What the verification says of a deployment.
-pub(super) enum Verdict {
-    AsPlanned,
-    /// Everything runs as before, but something else is wrong. Nothing has to be restored.
-    Flawed(Failure),
-    /// Something does not run as before.
-    NotAsBefore(Failure),
-}
 
 /// What the verification found.
 #[derive(Default)]
@@ -52,40 +43,36 @@ impl Adoption<'_, '_> {
         wait_until_steady(self.run, of, before, self.a.wait, plan.is_stopped)
     }
 
-    /// Compares the containers with those before, and waits until they run and are healthy. An error means that it could not
-    /// be verified.
+    /// Compares the containers with those before, and waits until they run and are healthy. Returns what does not run as
+    /// before. An error means that something else is wrong, or that it could not be verified: nothing has to be restored.
     ///
     /// The Portainer stack is read back first: a success that Portainer reports does not prove that it has the stack.
-    pub(super) fn verify(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Verdict> {
-        let id = self.report.portainer_stack.as_deref().unwrap_or_default();
-        let (name, endpoint) = (self.at.stack.name(), self.at.endpoint);
-        let record = self.run.check_record(id, name, endpoint, payload);
+    pub(super) fn verify(
+        &mut self,
+        prepared: &Prepared,
+        payload: &Payload,
+    ) -> Result<Option<Failure>> {
+        let id = self.report.portainer_stack.clone().unwrap_or_default();
+        let (stack, endpoint) = (self.at.stack.name(), self.at.endpoint);
+        let record = self.run.check_record(&id, stack, endpoint, payload);
         if payload.git.is_some() {
-            let read = self.run.portainer.read(id).ok();
+            let read = self.run.portainer.read(&id).ok();
             self.report.git = read.and_then(|(_, standing)| standing.git);
         }
         let mut sent = prepared.last_sent(payload.text, payload.env);
-        sent.id = Some(id.to_owned());
+        sent.id = Some(id.clone());
         sent.commit = self.report.git.as_ref().map(|git| git.commit.clone());
         if record.is_none() {
             self.run.set_last_sent(&sent);
         }
-        self.verify_all(prepared, record, sent).map_err(|error| {
+        // The engine remembers few events, and health checks are events too.
+        let events = self.run.events(stack.as_str());
+        let is_stopped = prepared.plan.is_stopped;
+        let now = self.wait_until_steady(prepared.ran(), &prepared.plan);
+        let now = now.map_err(|error| {
             self.report.outcome = Outcome::Unknown;
             error.context("failed to verify the containers, so nothing was restored")
-        })
-    }
-
-    fn verify_all(
-        &mut self,
-        prepared: &Prepared,
-        record: Option<String>,
-        sent: LastSent,
-    ) -> Result<Verdict> {
-        // The engine remembers few events, and health checks are events too.
-        let events = self.run.events(self.at.stack.name().as_str());
-        let is_stopped = prepared.plan.is_stopped;
-        let now = self.wait_until_steady(prepared.ran(), &prepared.plan)?;
+        })?;
         if record.is_none() {
             let all = now.iter();
             let hashes =
@@ -117,7 +104,6 @@ impl Adoption<'_, '_> {
                 let log = log.join("\n    ");
                 details.push(format!("  the log of {service} ends with:\n    {log}"));
             }
-            let stack = self.at.stack.name();
             // Nothing is restored: what has ended counts as a job.
             let then = match prepared.ran().containers.is_empty() {
                 true if container.start_error().is_none() && !container.is_restarting() => {
@@ -131,18 +117,16 @@ impl Adoption<'_, '_> {
             self.report
                 .problems
                 .insert(0, format!("{service} does not run: {end}"));
-            return Ok(Verdict::NotAsBefore(failure.lines(&details)));
+            return Ok(Some(failure.lines(&details)));
         }
         if !findings.wrong.is_empty() {
-            let stack = self.at.stack.name();
-            return Ok(Verdict::NotAsBefore(
+            return Ok(Some(
                 Failure::new(format!("{stack} does not run as before"))
                     .details(bulleted(&self.report.problems))
                     .hint("fix the problems above, then run the command again"),
             ));
         }
         if !flaws.is_empty() {
-            let id = self.report.portainer_stack.as_deref().unwrap_or_default();
             let (outcome, state) = if is_in_portainer {
                 self.run.is_whole()?;
                 let state = format!(
@@ -161,27 +145,26 @@ impl Adoption<'_, '_> {
             };
             self.report.outcome = outcome;
             self.run.set_state(State::new(state).undoable(false));
-            let name = self.at.stack.name();
             let what = format!(
-                "Portainer reported that it deployed {name}, but not everything is as it should be"
+                "Portainer reported that it deployed {stack}, but not everything is as it should be"
             );
             let failure = Failure::new(what).details(bulleted(&self.report.problems));
-            return Ok(Verdict::Flawed(failure.hint(hints.join("; "))));
+            return Err(failure.hint(hints.join("; ")).into());
         }
-        let id = self.report.portainer_stack.clone().unwrap_or_default();
         self.report.url = Some(self.page(&id));
         self.set_deployed(&id, "run");
         if findings.not_as_planned.is_empty() {
             self.report.outcome = Outcome::Adopted;
-            return Ok(Verdict::AsPlanned);
+            return Ok(None);
         }
         self.run.is_whole()?;
         self.report.outcome = Outcome::PlanWasWrong;
-        Ok(Verdict::Flawed(
+        Err(
             Failure::new("the stack is in Portainer and runs, but the plan was wrong")
                 .details(bulleted(&self.report.problems))
-                .hint("if you need a file named above, roll back; otherwise, there is nothing to do. If nothing else restarted or recreated a container meanwhile, please report this as a bug, with the versions of Portainer, Compose and Docker"),
-        ))
+                .hint("if you need a file named above, roll back; otherwise, there is nothing to do. If nothing else restarted or recreated a container meanwhile, please report this as a bug, with the versions of Portainer, Compose and Docker")
+                .into(),
+        )
     }
 
     /// The page of a Portainer stack.
