@@ -81,6 +81,11 @@ impl Rewrite {
         Sent::new(&self.text, &self.env.variables)
     }
 
+    /// What counts as last sent afterwards (B22).
+    fn last_sent(&self) -> LastSent {
+        LastSent::of(&self.text, &self.env.variables)
+    }
+
     /// The body of call C.
     pub fn payload<'a>(&'a self, name: &'a str) -> Payload<'a> {
         Payload::new(name, &self.text, &self.env.variables)
@@ -165,15 +170,17 @@ impl Procedure<'_, '_> {
     fn replace(&mut self, before: Before, rewrite: &Rewrite, snapshot: Option<&str>) -> Result<()> {
         if before.destroys() {
             let name = self.at.stack.name().as_str();
+            let (payload, last_sent) = (rewrite.payload(name), rewrite.last_sent());
             self.run
-                .prepare_create(self.at.endpoint, &rewrite.payload(name));
+                .prepare_create(self.at.endpoint, &payload, &last_sent);
         }
         self.delete_record(&before)?;
         self.remove_containers(before)?;
         let created = self.create(rewrite)?;
         self.wait_for_deployment(&created)?;
         // Portainer started every container.
-        let sent = LastSent::of(&rewrite.text, &rewrite.env.variables)
+        let sent = rewrite
+            .last_sent()
             .made_in(self.at.stack.dir_text())
             .deployed_as(Some(BTreeSet::new()));
         self.run.set_last_sent(&sent);

@@ -17,7 +17,7 @@ use ureq::http::Method;
 use crate::{
     backoff::Backoff,
     failure::Failure,
-    model::{Deployment, Record, Variable, portainer_name},
+    model::{Deployment, Record, portainer_name},
     text::Mask,
     trace::Trace,
 };
@@ -155,31 +155,21 @@ impl Portainer {
         }
     }
 
-    /// Sets the text and the variables of a record (M16).
-    pub fn update(&self, record: &Record, contents: &Contents) -> Result<(), Error> {
-        let action = format!("update Portainer stack {}", record.id);
-        let body = contents.body(record.prune);
-        self.deploy(record, &path_of(record), &body, &action)
-    }
-
-    /// Lets a Git stack take its files from the repository again, and deploys it (M24).
-    pub fn redeploy(
-        &self,
-        record: &Record,
-        from: &Repository,
-        env: &[Variable],
-    ) -> Result<(), Error> {
-        let action = format!("deploy Portainer stack {} again", record.id);
-        let path = path_of(record).replacen('?', "/git/redeploy?", 1);
-        let mut body = from.redeploy_body(env, record.prune);
-        from.authenticate(&mut body);
-        self.deploy(record, &path, &body, &action)
-    }
-
-    /// Sends a PUT that deploys a record.
-    fn deploy(&self, record: &Record, path: &str, body: &Value, action: &str) -> Result<(), Error> {
+    /// Sets the text and the variables of a record (M16), or lets a Git stack take its files from the repository again (M24).
+    pub fn update(&self, record: &Record, payload: &Payload) -> Result<(), Error> {
+        let (id, mut body) = (&record.id, payload.update_body(record.prune));
+        let (path, action) = match payload.git {
+            None => (path_of(record), format!("update Portainer stack {id}")),
+            Some(git) => {
+                git.authenticate(&mut body);
+                (
+                    path_of(record).replacen('?', "/git/redeploy?", 1),
+                    format!("deploy Portainer stack {id} again"),
+                )
+            }
+        };
         let client = &self.0.client;
-        let deployed = client.change_object(&record.id, Method::PUT, path, body, action);
+        let deployed = client.change_object(id, Method::PUT, &path, &body, &action);
         deployed.map_err(|error| match error.status() {
             // Another request deploys it: that may be a repetition of this one by a proxy (N01).
             Some(409) => error.into_unknown(),

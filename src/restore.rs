@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use crate::{
     after::Limits,
-    engine::EngineReader,
     finding::Finding,
     model::{Container, Deployment, Record, Rights, is_portainers},
     plan::Sent,
@@ -24,8 +23,8 @@ use crate::{
     snapshot::{Saved, SavedRecord, Snapshot, Unanswered},
     stack::{Stack, StackName},
 };
-use check::Needs;
-pub use check::deleted_sources;
+pub use check::{Needs, deleted_sources};
+use containers::image_of;
 use plan::{Plan, own};
 use record::without_portainer;
 
@@ -236,31 +235,14 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
     ended
 }
 
-/// What was read of a stack that runs.
-pub struct Existing<'f> {
-    pub containers: &'f [Container],
-    /// Those of the stack.
-    pub networks: &'f [Value],
-    /// By reference and by ID; `None` is one that does not exist.
-    pub images: &'f BTreeMap<String, Option<Value>>,
-}
-
 /// What a restore could not bring back if every container was removed now (B16). `texts` are what Portainer has, and the Compose
 /// file.
-pub fn check_ahead(
-    engine: &EngineReader,
-    found: &Existing,
-    tool: &str,
-    texts: &[Sent],
-) -> Result<Vec<Finding>> {
-    let containers = namespaces::repaired(engine, found.containers, tool, texts)?;
+pub fn check_ahead(found: Needs, texts: &[Sent]) -> Result<Vec<Finding>> {
+    let containers = namespaces::repaired(found.engine, found.containers, found.tool, texts)?;
     let all: Vec<&Container> = containers.iter().collect();
     let needs = Needs {
-        engine,
-        tool,
         containers: &containers,
-        networks: found.networks,
-        images: found.images,
+        ..found
     };
     needs.missing(&all, (&all, &all, &BTreeSet::new()))
 }
@@ -416,9 +398,7 @@ impl<'s> Restoration<'s, '_, '_> {
     fn keeps_containers(&self, record: &RecordStep) -> bool {
         let engine = self.run.engine;
         let has_its_image = |one: &Container| {
-            let found = engine.inspect_images([one.image_name()]);
-            let mut found = found.unwrap_or_default().into_iter();
-            found.any(|found| found["Id"] == one.image_id())
+            image_of(engine, one).is_ok_and(|image| image.as_deref() == Some(one.image_name()))
         };
         let is_safe = |one: &Container| {
             one.is_running()

@@ -35,7 +35,7 @@ mod state;
 pub use consent::{Consent, Declined, changed_before_answer};
 pub use seen::RecordSeen;
 pub use settle::Witness;
-pub use snapshot::{Seen, Subject, edited_meanwhile, look_into_memory, read_changes, read_layer};
+pub use snapshot::{Seen, Subject, look_into_memory, read_changes, read_layer};
 pub use state::{RestoreCommand, State};
 
 use requests::Open;
@@ -433,14 +433,9 @@ impl<'a> Run<'a> {
     }
 
     /// Reports what to know about the plan.
-    pub fn note(&mut self, text: impl Into<String>) {
-        (self.listener)(Event::Note(text.into()));
-    }
-
-    /// The same, for several texts.
     pub fn note_all(&mut self, texts: impl IntoIterator<Item: Into<String>>) {
         for text in texts {
-            self.note(text);
+            (self.listener)(Event::Note(text.into()));
         }
     }
 

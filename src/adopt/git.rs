@@ -9,7 +9,6 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use composefile::{dotenv, path::clean};
-use serde_json::Value;
 
 use super::asking::{Asking, sent_of};
 use crate::{
@@ -218,11 +217,6 @@ impl FromGit {
                 .details(paths)
                 .short("env files not found"),
         )
-    }
-
-    /// The body of the request that deploys the Git stack again, without the password.
-    pub fn redeploy_body(&self, prune: bool) -> Value {
-        self.repository.redeploy_body(&self.env, prune)
     }
 
     /// Whether the plan and what is sent are the same.

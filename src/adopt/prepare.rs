@@ -514,12 +514,14 @@ fn unrestorable(
     let file = Sent::new(&source.compose, &[]);
     let texts: Vec<Sent> = record.into_iter().chain([file]).collect();
     let containers = before.host.containers.as_deref()?;
-    let found = restore::Existing {
+    let needs = restore::Needs {
+        engine: situation.engine,
+        tool,
         containers,
         networks: &networks,
         images: &before.host.images,
     };
-    match restore::check_ahead(situation.engine, &found, tool, &texts) {
+    match restore::check_ahead(needs, &texts) {
         Ok(problems) if problems.is_empty() => None,
         Ok(problems) => Some(Finding::as_told(format!(
             "if the deployment fails, the stack cannot be restored completely:\n{}",

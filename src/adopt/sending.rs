@@ -10,7 +10,8 @@ use crate::{
     model::{Deployment, Record},
     observe::with_hint,
     portainer::{self, Contents, Payload},
-    run::{RecordSeen, Seen, State, Witness, edited_meanwhile},
+    run::{RecordSeen, Seen, State, Witness},
+    text::bulleted,
 };
 
 /// What came of the request.
@@ -31,13 +32,25 @@ impl Adoption<'_, '_> {
             containers: before.host.containers.clone(),
             changes: before.host.changes.clone(),
         };
-        let planned = before
-            .remote
-            .contents
-            .as_ref()
-            .map(|(contents, _)| contents);
+        let planned = before.remote.contents.as_ref();
         self.run.sees_every_stack = before.remote.rights.see_every_stack();
-        self.report.snapshot = self.run.take_complete_snapshot(&subject, seen, planned)?;
+        self.report.snapshot = self.run.take_snapshot(&subject, seen, |snapshot| {
+            if let (Some((planned, _)), Some(saved)) = (planned, snapshot.record.found())
+                && (planned.text != saved.text || planned.env != saved.env)
+            {
+                return Err(edited_meanwhile(&saved.id).into());
+            }
+            let unknown = snapshot.unknowns();
+            if unknown.is_empty() {
+                return Ok(());
+            }
+            let lines = unknown.iter().map(|(part, why)| format!("{part}: {why}"));
+            let what = "the snapshot would be incomplete, and what it lacks could not be restored";
+            Err(Failure::new(what)
+                .details(bulleted(lines))
+                .hint("fix the problems above, then run the command again")
+                .into())
+        })?;
         Ok(())
     }
 
@@ -61,32 +74,18 @@ impl Adoption<'_, '_> {
         self.check_edits(prepared)?;
         let unknown = "Portainer may be deploying the stack, and may have recreated its containers";
         let record = prepared.before.remote.record.as_ref();
+        let record = record.filter(|_| !prepared.plan.creates());
         let last_sent = prepared.last_sent(payload.text, payload.env);
-        let endpoint = self.at.endpoint;
-        let answer = self
-            .run
-            .sending(State::new(unknown).undoable(false), |run| {
-                let Some(record) = record.filter(|_| !prepared.plan.creates()) else {
-                    let created = run.create(endpoint, payload, Some(&last_sent))?;
-                    return Ok((created.id, created.deployment));
-                };
-                if let Some(git) = payload.git {
-                    run.redeploy(record, git, payload)?;
-                } else {
-                    let contents = Contents {
-                        text: payload.text.to_owned(),
-                        env: payload.env.to_vec(),
-                    };
-                    run.update(record, &contents, Some(&last_sent))?;
-                }
-                Ok((record.id.clone(), Deployment::Deploying))
-            });
+        let (endpoint, unknown) = (self.at.endpoint, State::new(unknown).undoable(false));
+        let answer = self.run.sending(unknown, |run| {
+            run.deploy(record, endpoint, payload, &last_sent)
+        });
         match answer {
-            Ok((id, deployment)) => self.wait_for_end(&id, deployment),
+            Ok(created) => self.wait_for_end(&created.id, created.deployment),
             Err(error @ portainer::Error::NotSent(_)) => Err(error.into()),
             Err(portainer::Error::Refused { response, .. }) => {
                 let said = (response.reason(), response.hint_after_create());
-                let updated = record.filter(|_| !prepared.plan.creates() && response.status == 404);
+                let updated = record.filter(|_| response.status == 404);
                 let (reason, hint) = match updated {
                     Some(Record { id, .. }) if self.is_gone() => (
                         format!("Portainer stack {id} was deleted during this run"),
@@ -265,6 +264,14 @@ impl Adoption<'_, '_> {
             .hint(portainer::remedy(said))
             .into()
     }
+}
+
+/// The refusal of an update that would overwrite an edit in Portainer during the run (B22).
+fn edited_meanwhile(id: &str) -> Failure {
+    Failure::new(format!(
+        "Portainer stack {id} was edited after this run had read it"
+    ))
+    .hint("look at the edit, then run the command again")
 }
 
 fn is_sent(contents: &Contents, payload: &Payload) -> bool {

@@ -21,7 +21,7 @@ use crate::{
     model::{Variable, values},
     observe::mask,
     plan::{Keep, Request},
-    portainer::{Contents, Payload},
+    portainer::Payload,
     rewrite::{
         diff::{self, Shown},
         faithful::Faithful,
@@ -138,14 +138,13 @@ pub(super) fn show_request(
     let rewrite = rewrite(prepared, stack, console)?;
     let record = prepared.before.remote.record.as_ref();
     let prune = record.is_some_and(|record| record.prune);
-    let body = match (&prepared.plan.request, &prepared.git) {
-        (Some(Request::Redeploy(_)), Some(git)) => git.redeploy_body(prune),
-        (_, Some(git)) => git.payload(stack.name().as_str()).body(),
-        (Some(Request::Update(_)), None) => {
-            let (text, env) = (rewrite.text.clone(), rewrite.env.clone());
-            Contents { text, env }.body(prune)
-        }
-        (_, None) => Payload::new(&rewrite.project, &rewrite.text, &rewrite.env).body(),
+    let payload = match &prepared.git {
+        Some(git) => git.payload(stack.name().as_str()),
+        None => Payload::new(&rewrite.project, &rewrite.text, &rewrite.env),
+    };
+    let body = match &prepared.plan.request {
+        Some(Request::Redeploy(_) | Request::Update(_)) => payload.update_body(prune),
+        _ => payload.body(),
     };
     let shown = || masked(&rewrite.shown(), &mask_of(prepared, rewrite));
     Ok(print_body(&body, (!reveal).then(shown), console)?)

@@ -22,8 +22,9 @@ impl Procedure<'_, '_> {
             "the deployment was in progress, and its outcome is unknown: the stack may exist or may still be deploying",
         );
         let (endpoint, payload) = (self.at.endpoint, rewrite.payload(name));
+        let last_sent = rewrite.last_sent();
         let created = self.run.sending(creating.undoable(false), |run| {
-            run.create(endpoint, &payload, None)
+            run.deploy(None, endpoint, &payload, &last_sent)
         });
         match created {
             Ok(created) => Ok(created),

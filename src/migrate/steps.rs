@@ -139,7 +139,7 @@ impl Procedure<'_, '_> {
         }
         let subject = before.subject("migrate", source, &self.at);
         self.run.sees_every_stack = before.remote.rights.see_every_stack();
-        self.run.take_snapshot(&subject, seen)
+        self.run.take_snapshot(&subject, seen, |_| Ok(()))
     }
 
     /// C51.

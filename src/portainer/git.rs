@@ -104,7 +104,7 @@ impl Repository {
     }
 
     /// The body of the request that deploys a Git stack again, without the password. What it leaves out would be lost.
-    pub fn redeploy_body(&self, env: &[Variable], prune: bool) -> Value {
+    pub(super) fn redeploy_body(&self, env: &[Variable], prune: bool) -> Value {
         json!({
             "repositoryReferenceName": self.reference,
             "repositoryAuthentication": self.password.is_some(),

@@ -60,6 +60,19 @@ impl<'a> Payload<'a> {
             "fromAppTemplate": false,
         })
     }
+
+    /// The body of the update that sets them in a record (M16), without the password of a repository.
+    pub fn update_body(&self, prune: bool) -> Value {
+        if let Some(git) = self.git {
+            return git.redeploy_body(self.env, prune);
+        }
+        json!({
+            "stackFileContent": self.text,
+            "env": self.env,
+            "prune": prune,
+            "pullImage": false,
+        })
+    }
 }
 
 /// The parts of a record that an update sets (M16, M17).
@@ -69,18 +82,6 @@ pub struct Contents {
     pub text: String,
     /// The variables, in order.
     pub env: Vec<Variable>,
-}
-
-impl Contents {
-    /// The body of the update that sets them in a record (M16).
-    pub fn body(&self, prune: bool) -> Value {
-        json!({
-            "stackFileContent": self.text,
-            "env": self.env,
-            "prune": prune,
-            "pullImage": false,
-        })
-    }
 }
 
 /// The response to a create that succeeded (C54).

@@ -213,14 +213,14 @@ impl Restoration<'_, '_, '_> {
 }
 
 /// Containers, and what they need in order to be recreated.
-pub(super) struct Needs<'n> {
+pub struct Needs<'n> {
     pub engine: &'n EngineReader,
     pub tool: &'n str,
     /// All of the stack.
     pub containers: &'n [Container],
     /// Those of the stack.
     pub networks: &'n [Value],
-    /// The images that were looked for before, by ID.
+    /// The images that were looked for before, by reference and by ID; `None` is one that does not exist.
     pub images: &'n BTreeMap<String, Option<Value>>,
 }
 

@@ -65,20 +65,9 @@ pub(super) fn unsaved(container: &Container, snapshot: &Snapshot) -> LayerFiles 
     let Some(changes) = changes else {
         return LayerFiles::default();
     };
-    let listed = if let Some(layer) = snapshot.layers.get(container.id()) {
-        layer.unsaved.clone()
-    } else {
-        // Older versions saved only the names.
-        let paths: Vec<&str> = changes
-            .listed
-            .iter()
-            .map(|file| file.path.as_str())
-            .collect();
-        let files = container.own_files(&paths, &[]).into_iter();
-        files.map(str::to_owned).collect()
-    };
+    let layer = snapshot.layers.get(container.id());
     LayerFiles {
-        listed,
+        listed: layer.map_or_else(Vec::new, |layer| layer.unsaved.clone()),
         unlisted: changes.total.saturating_sub(changes.listed.len()),
     }
 }

@@ -228,8 +228,12 @@ impl Restoration<'_, '_, '_> {
                 self.run.set_last_sent(last_sent);
                 return Ok(());
             }
-            RecordStep::Update(record, contents) => self.update_record(record, contents)?,
-            RecordStep::Create(contents, git) => self.create_record(contents, git.as_ref())?,
+            RecordStep::Update(record, contents) => {
+                self.deploy_record(Some(record), contents, None)?;
+            }
+            RecordStep::Create(contents, git) => {
+                self.deploy_record(None, contents, git.as_ref())?;
+            }
             RecordStep::Stop(_) | RecordStep::Access(_) => self.run.set_last_sent(last_sent),
         }
         self.restore_standing()
@@ -368,39 +372,37 @@ impl Restoration<'_, '_, '_> {
         Ok(!self.before.is_empty() && self.before.iter().all(is_there))
     }
 
-    fn update_record(&mut self, record: &Record, contents: &Contents) -> Result<()> {
-        let id = &record.id;
-        let what = format!("the Compose file and variables of Portainer stack {id}");
-        self.run.detail("update", what);
-        self.run.wait(format!(
-            "waiting for the deployment of Portainer stack {id}"
-        ));
-        // Its containers are those of the snapshot only if the deployment succeeds.
-        let last_sent = Some(&self.last_sent().deployed_as(None));
-        match self.send(|run| run.update(record, contents, last_sent)) {
-            Ok(()) => self.wait_for_deployment(id),
-            // The containers that it removed are recreated anyway.
-            refused => {
-                let action = format!("restore the Compose file of Portainer stack {id}");
-                self.tolerate_refusal(refused, &action)
-            }
-        }
-    }
-
-    fn create_record(&mut self, contents: &Contents, git: Option<&Repository>) -> Result<()> {
+    /// Creates the record, or updates the one that exists.
+    fn deploy_record(
+        &mut self,
+        record: Option<&Record>,
+        contents: &Contents,
+        git: Option<&Repository>,
+    ) -> Result<()> {
         let (name, endpoint) = (&self.snapshot().stack, self.endpoint);
-        self.run.detail("create", "the Portainer stack");
-        self.run
-            .wait(format!("Portainer is deploying the stack {name}"));
+        let action = if let Some(Record { id, .. }) = record {
+            let what = format!("the Compose file and variables of Portainer stack {id}");
+            self.run.detail("update", what);
+            self.run.wait(format!(
+                "waiting for the deployment of Portainer stack {id}"
+            ));
+            format!("restore the Compose file of Portainer stack {id}")
+        } else {
+            self.run.detail("create", "the Portainer stack");
+            self.run
+                .wait(format!("Portainer is deploying the stack {name}"));
+            "recreate the Portainer stack".to_owned()
+        };
         let payload = Payload {
             git,
             ..Payload::new(name, &contents.text, &contents.env)
         };
-        let last_sent = Some(&self.last_sent().deployed_as(None));
-        match self.send(|run| run.create(endpoint, &payload, last_sent)) {
+        // Its containers are those of the snapshot only if the deployment succeeds.
+        let last_sent = self.last_sent().deployed_as(None);
+        match self.send(|run| run.deploy(record, endpoint, &payload, &last_sent)) {
             Ok(created) => self.wait_for_deployment(&created.id),
-            // Not repeated: the next run sees the outcome.
-            Err(error) => self.tolerate_refusal(Err(error), "recreate the Portainer stack"),
+            // Not repeated: the containers that it removed are recreated anyway, and the next run sees the outcome.
+            Err(error) => self.tolerate_refusal(Err(error), &action),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     failure::Failure,
     model::{Access, Container, Deployment, Record},
     plan::Sent,
-    portainer::{Contents, Created, Deletion, Error, Payload, Portainer, Repository},
+    portainer::{Created, Deletion, Error, Payload, Portainer},
     snapshot::{LastSent, RequestKind, SentRequest, Unanswered},
     stack::StackName,
     text::excerpt,
@@ -26,57 +26,32 @@ pub(super) struct Open {
 
 impl Run<'_> {
     /// Writes the journal entry of a create ahead of time: a create that follows then waits less for the disk.
-    pub fn prepare_create(&mut self, endpoint: i64, payload: &Payload) {
-        let request = self.create_of(endpoint, payload);
+    pub fn prepare_create(&mut self, endpoint: i64, payload: &Payload, last_sent: &LastSent) {
+        let request = self.deployment(None, endpoint, payload, last_sent);
         self.is_prepared = self.store().prepare(&request);
     }
 
-    /// Call C (C53). Sent once, ever (B05). `last_sent` is what counts as last sent, if it is not the payload alone: an adoption
-    /// adds the variables that it kept, and a restore takes what was last sent before (B22).
-    pub fn create(
+    /// Creates the Portainer stack (call C, C53), or sets the text and the variables of `record` (M16). A Git stack takes its
+    /// files from the repository (M24). Sent once, ever (B05). `last_sent` is what counts as last sent then (B22).
+    /// [`Self::wait_for_deployment`] must follow, unless the deployment has ended.
+    pub fn deploy(
         &mut self,
+        record: Option<&Record>,
         endpoint: i64,
         payload: &Payload,
-        last_sent: Option<&LastSent>,
+        last_sent: &LastSent,
     ) -> Result<Created, Error> {
-        let mut request = self.create_of(endpoint, payload);
-        if let Some(last_sent) = last_sent {
-            request.last_sent = Some(last_sent.clone());
-        }
-        self.send(
-            request,
-            |portainer| portainer.create(endpoint, payload),
-            |created| created.deployment != Deployment::Deploying,
-        )
-    }
-
-    /// Sets the text and the variables of a record (M16). [`Self::wait_for_deployment`] must follow. `last_sent` is as in
-    /// [`Self::create`].
-    pub fn update(
-        &mut self,
-        record: &Record,
-        contents: &Contents,
-        last_sent: Option<&LastSent>,
-    ) -> Result<(), Error> {
-        let mut request = self.request_to(RequestKind::Update, record);
-        let own = || LastSent::of(&contents.text, &contents.env);
-        request.last_sent = Some(last_sent.cloned().unwrap_or_else(own));
-        let update = |portainer: &Portainer| portainer.update(record, contents);
-        self.send(request, update, |()| false)
-    }
-
-    /// Lets a Git stack take its files from the repository again, and deploys it (M24). [`Self::wait_for_deployment`] must
-    /// follow.
-    pub fn redeploy(
-        &mut self,
-        record: &Record,
-        from: &Repository,
-        payload: &Payload,
-    ) -> Result<(), Error> {
-        let mut request = self.request_to(RequestKind::Update, record);
-        request.last_sent = Some(LastSent::of(payload.text, payload.env));
-        let redeploy = |portainer: &Portainer| portainer.redeploy(record, from, payload.env);
-        self.send(request, redeploy, |()| false)
+        let request = self.deployment(record, endpoint, payload, last_sent);
+        let call = |portainer: &Portainer| match record {
+            None => portainer.create(endpoint, payload),
+            Some(record) => portainer.update(record, payload).map(|()| Created {
+                id: record.id.clone(),
+                deployment: Deployment::Deploying,
+            }),
+        };
+        self.send(request, call, |created| {
+            created.deployment != Deployment::Deploying
+        })
     }
 
     /// Call B (C51).
@@ -207,10 +182,26 @@ impl Run<'_> {
         response
     }
 
-    fn create_of(&self, endpoint: i64, payload: &Payload) -> SentRequest {
-        let mut request = self.request(RequestKind::Create, payload.name, endpoint);
-        request.last_sent = Some(LastSent::of(payload.text, payload.env));
-        request
+    fn deployment(
+        &self,
+        record: Option<&Record>,
+        endpoint: i64,
+        payload: &Payload,
+        last_sent: &LastSent,
+    ) -> SentRequest {
+        let request = match record {
+            None => self.request(RequestKind::Create, payload.name, endpoint),
+            Some(record) => self.request_to(RequestKind::Update, record),
+        };
+        let last_sent = match payload.git.and(record) {
+            None => last_sent.clone(),
+            // What else was read of the repository counts once that is deployed.
+            Some(_) => LastSent::of(payload.text, payload.env),
+        };
+        SentRequest {
+            last_sent: Some(last_sent),
+            ..request
+        }
     }
 
     fn request_to(&self, kind: RequestKind, record: &Record) -> SentRequest {

@@ -10,13 +10,11 @@ use super::{Mark, Run, of_projects};
 use crate::{
     disk::{self, Refused},
     engine::EngineReader,
-    failure::Failure,
     model::{Changes, Container, Deployment, Record},
     parallel::in_parallel,
     portainer::{BaseUrl, Contents, Standing},
     snapshot::{Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
     stack::{Stack, StackText},
-    text::bulleted,
 };
 
 /// What a snapshot is taken of.
@@ -56,39 +54,8 @@ impl Run<'_> {
     /// snapshot to roll back to: this one, or the last that shows the whole stack if this one shows what a failed run
     /// left (B15). A snapshot without the containers cannot restore them.
     ///
-    /// What cannot be read is saved as unknown, with a warning. Only a failure to write the snapshot is an error.
-    pub fn take_snapshot(&mut self, of: &Subject, seen: Seen) -> Result<Option<String>> {
-        self.take(of, seen, |_| Ok(()))
-    }
-
-    /// Like [`Self::take_snapshot`], but fails if a part cannot be read, or if the Portainer stack is no longer `planned`.
-    /// Nothing is written then.
-    pub fn take_complete_snapshot(
-        &mut self,
-        of: &Subject,
-        seen: Seen,
-        planned: Option<&Contents>,
-    ) -> Result<Option<String>> {
-        self.take(of, seen, |snapshot| {
-            if let (Some(planned), Some(Some(saved))) = (planned, snapshot.record.known())
-                && (planned.text != saved.text || planned.env != saved.env)
-            {
-                return Err(edited_meanwhile(&saved.id).into());
-            }
-            let unknown = snapshot.unknowns();
-            if unknown.is_empty() {
-                return Ok(());
-            }
-            let lines = unknown.iter().map(|(part, why)| format!("{part}: {why}"));
-            let what = "the snapshot would be incomplete, and what it lacks could not be restored";
-            Err(Failure::new(what)
-                .details(bulleted(lines))
-                .hint("fix the problems above, then run the command again")
-                .into())
-        })
-    }
-
-    fn take(
+    /// What cannot be read is saved as unknown, with a warning, unless `check` refuses that: nothing is written then.
+    pub fn take_snapshot(
         &mut self,
         of: &Subject,
         seen: Seen,
@@ -294,12 +261,4 @@ pub fn read_layer(
         let archive = engine.archive(container.id(), path, most)?;
         Ok((archive.bytes, archive.is_whole))
     })
-}
-
-/// The refusal of an update that would overwrite an edit in Portainer during the run (B22).
-pub fn edited_meanwhile(id: &str) -> Failure {
-    Failure::new(format!(
-        "Portainer stack {id} was edited after this run had read it"
-    ))
-    .hint("look at the edit, then run the command again")
 }
