@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use secrecy::ExposeSecret as _;
 
 use crate::{
@@ -36,8 +36,6 @@ mod texts;
 mod verify;
 
 pub use prepare::Prepared;
-
-use sending::Ended;
 
 /// The input of an adoption.
 pub struct Adopt<'a> {
@@ -151,17 +149,18 @@ impl Adoption<'_, '_> {
         // A deployment that fails may stop every container (M06).
         let before = prepared.ran().containers.iter();
         self.run.hold_volumes(&before.collect::<Vec<_>>())?;
-        match self.send(prepared, payload)? {
-            Ended::Failed(cause) => Err(self.recover(prepared, payload, &cause)),
-            // Only then, because a failure must not give anybody access.
-            Ended::Deployed => match self.verify(prepared, payload)? {
-                None => earlier
-                    .map_or(Ok(()), |earlier| self.check_earlier_run(prepared, earlier))
-                    .and_then(|()| self.finish(self.report.snapshot.clone()))
-                    .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong),
-                Some(wrong) => Err(self.recover(prepared, payload, &wrong.into())),
-            },
+        let failed = match self.send(prepared, payload)? {
+            None => self.verify(prepared, payload)?.map(Error::from),
+            failed => failed,
+        };
+        if let Some(cause) = failed {
+            return Err(self.recover(prepared, payload, &cause));
         }
+        // Only now, because a failure must not give anybody access.
+        earlier
+            .map_or(Ok(()), |earlier| self.check_earlier_run(prepared, earlier))
+            .and_then(|()| self.finish(self.report.snapshot.clone()))
+            .inspect_err(|_| self.report.outcome = Outcome::PlanWasWrong)
     }
 
     /// The Portainer stack has this text already, and the plan says that every service runs.
@@ -228,7 +227,7 @@ impl Adoption<'_, '_> {
 
     /// The state after this happened to containers, which are not restored.
     fn set_changed(&mut self, seen: &RecordSeen, what: &str) {
-        let state = State::told(format!("{what}; {}", seen.clause()));
+        let state = State::told(format!("{what}; {seen}"));
         self.run
             .set_state(state.undoable(*seen == RecordSeen::Absent));
     }

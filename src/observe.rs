@@ -120,7 +120,6 @@ impl Before {
             flags: situation.git.map_or(&[], |git| &git.flags),
             stack: situation.stack,
             source,
-            base_url: situation.base_url,
             endpoint: situation.endpoint,
             tool: situation.tool,
             record: self.remote.record.as_ref(),

@@ -36,6 +36,7 @@ pub use checks::permissions::environment as unusable;
 pub use checks::{
     adoption::images_to_pull,
     conditions::{Awaited, Until},
+    conflicts::overlap as addresses_overlap,
     missing::{images_to_have, unavailable_images},
     permissions::{management_of, portainer, runs_portainer},
     sending::refused_name,

@@ -18,7 +18,7 @@ use crate::{
     finding::Finding,
     model::{Container, Deployment, Record, Rights, is_portainers},
     plan::Sent,
-    portainer::{BaseUrl, Contents, Repository},
+    portainer::{Contents, Repository},
     run::{self, Consent, Listener, Peers, Purpose, Run, Setup, State, Stopped, Witness},
     snapshot::{Saved, SavedRecord, Snapshot, Unanswered},
     stack::{Stack, StackName},
@@ -55,9 +55,6 @@ pub struct Restore<'a> {
     pub dir: &'a Path,
     /// The Compose file's name in the directory; `None` for the name in the snapshot.
     pub file: Option<&'a str>,
-    pub base_url: &'a BaseUrl,
-    pub peers: &'a Peers,
-    pub setup: &'a Setup,
     /// The ID of the snapshot; `None` for the newest of a state that ran whole (B15).
     pub snapshot: Option<&'a str>,
     pub scope: Scope,
@@ -201,8 +198,12 @@ impl RecordStep {
 }
 
 /// Restores the stack. Returns whether there was anything to change.
-pub fn run(restore: &Restore, listener: &mut Listener) -> Result<bool, Stopped> {
-    let (peers, setup) = (restore.peers, restore.setup);
+pub fn run(
+    restore: &Restore,
+    peers: &Peers,
+    setup: &Setup,
+    listener: &mut Listener,
+) -> Result<bool, Stopped> {
     let procedure = |run: &mut Run| within(restore, run);
     let purpose = if restore.dry_run {
         Purpose::Read
@@ -237,12 +238,12 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
 
 /// What a restore could not bring back if every container was removed now (B16). `texts` are what Portainer has, and the Compose
 /// file.
-pub fn check_ahead(found: Needs, texts: &[Sent]) -> Result<Vec<Finding>> {
+pub fn check_ahead(found: &Needs, texts: &[Sent]) -> Result<Vec<Finding>> {
     let containers = namespaces::repaired(found.engine, found.containers, found.tool, texts)?;
     let all: Vec<&Container> = containers.iter().collect();
     let needs = Needs {
         containers: &containers,
-        ..found
+        ..*found
     };
     needs.missing(&all, (&all, &all, &BTreeSet::new()))
 }
@@ -356,7 +357,7 @@ impl<'s> Restoration<'s, '_, '_> {
         let refused = self.refused.as_ref();
         let refused = refused.map(|name| format!("Docker refused {name}"));
         if let Some(why) = why.or(refused) {
-            self.trouble(format!(
+            self.trouble.push(format!(
                 "the Portainer stack is not restored: its deployment would fail, because {why}"
             ));
         } else {
@@ -481,11 +482,6 @@ impl<'s> Restoration<'s, '_, '_> {
                 "the stack may be partly restored from snapshot {id}; to continue, run `{command}`"
             )));
         }
-    }
-
-    /// Keeps something that is not restored for the end of the restore.
-    fn trouble(&mut self, what: String) {
-        self.trouble.push(what);
     }
 }
 

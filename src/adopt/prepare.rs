@@ -521,7 +521,7 @@ fn unrestorable(
         networks: &networks,
         images: &before.host.images,
     };
-    match restore::check_ahead(needs, &texts) {
+    match restore::check_ahead(&needs, &texts) {
         Ok(problems) if problems.is_empty() => None,
         Ok(problems) => Some(Finding::as_told(format!(
             "if the deployment fails, the stack cannot be restored completely:\n{}",

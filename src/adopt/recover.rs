@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use anyhow::{Error, Result, anyhow};
 
 use super::{
-    Adopt, Adoption, OnFailure, Prepared,
+    Adoption, OnFailure, Prepared,
     verify::{not_running, services},
 };
 use crate::{
     after::{Compared, Ran, changes, is_temporary, told_down},
     failure::Failure,
     model::Deployment,
-    plan::{Plan, Readiness, up},
+    plan::{self, Plan, Readiness, ServicePlan, up},
     portainer::Payload,
     report::{Change, Outcome},
     restore::{self, Cause, Restore, Scope},
@@ -63,9 +63,8 @@ impl Adoption<'_, '_> {
         if changed.is_empty() {
             self.report.outcome = Outcome::Unchanged;
             let (_, hint) = self.end_whole(&seen, cause);
-            let has = seen.clause();
             self.run
-                .set_state(State::told(format!("no container was changed; {has}")));
+                .set_state(State::told(format!("no container was changed; {seen}")));
             return because(said(), cause, hint.as_deref());
         }
         self.report.outcome = Outcome::Changed;
@@ -101,7 +100,7 @@ impl Adoption<'_, '_> {
         match restored.err() {
             Some(second) if !Failure::is_final(&second) => {
                 let left = now.map(|now| changes(&before.compare(&now, tool)));
-                self.not_restored(left.ok(), cause, &second, seen)
+                self.not_restored(left.ok(), cause, &second, &seen)
             }
             // All that can be restored is. Files that only the removed containers had are lost.
             lost => {
@@ -110,7 +109,8 @@ impl Adoption<'_, '_> {
                 let restored = before.compare(&now, tool);
                 self.warn_of_jobs(&restored);
                 let (differs, hint) = self.end_whole(&seen, cause);
-                let mut what = self.told_restored(&compared, &restored);
+                let services = &prepared.plan.services;
+                let mut what = self.told_restored(&compared, &restored, services);
                 if !deleted.is_empty() {
                     let all = listed(&Vec::from_iter(deleted));
                     let lost = format!(
@@ -131,7 +131,7 @@ impl Adoption<'_, '_> {
                     (RecordSeen::Absent, Some(record)) => {
                         format!("Portainer stack {} was deleted", record.id)
                     }
-                    (seen, _) => seen.clause(),
+                    (seen, _) => seen.to_string(),
                 };
                 self.run.set_state(State::told(format!("{what}; {has}")));
                 let details = [Some(cause), lost.as_ref()].into_iter().flatten();
@@ -200,7 +200,12 @@ impl Adoption<'_, '_> {
     }
 
     /// What had happened to the containers that failed and are `restored`, and how long each was down.
-    fn told_restored(&self, failed: &[Compared], restored: &[Compared]) -> String {
+    fn told_restored(
+        &self,
+        failed: &[Compared],
+        restored: &[Compared],
+        services: &[ServicePlan],
+    ) -> String {
         let of_before = || failed.iter().filter(|pair| pair.before.is_some());
         let changed: Vec<&Compared> = of_before().filter(|pair| !pair.is_as_before()).collect();
         let was = if changed.iter().all(|pair| pair.change == Change::Missing) {
@@ -221,17 +226,11 @@ impl Adoption<'_, '_> {
         };
         let were = if count == 1 { "was" } else { "were" };
         let events = self.run.events(self.at.stack.name().as_str());
-        let tool = self.at.tool;
-        let is_only = |pair: &Compared| matches!(changed[..], [one] if one.name() == pair.name());
-        let called = |pair: &Compared| {
-            if is_only(pair) {
-                return "it".to_owned();
-            }
-            let service = pair.service(tool);
-            let of_service = |other: &&Compared| other.service(tool) == service;
-            match restored.iter().filter(of_service).count() {
-                1 => service.to_owned(),
-                _ => pair.name().to_owned(),
+        let called = |pair: &Compared| match changed[..] {
+            [one] if one.name() == pair.name() => "it".to_owned(),
+            _ => {
+                let name = pair.name();
+                plan::called(services, name).unwrap_or(name).to_owned()
             }
         };
         let downs = told_down(restored, &events, called, Vec::new())
@@ -253,7 +252,22 @@ impl Adoption<'_, '_> {
 
     /// Restores the containers of a snapshot under the locks of this run.
     fn restore(&mut self, snapshot: &str, scope: Scope, cause: Cause) -> Result<()> {
-        restore::within(&restoring(self.a, snapshot, scope, cause), self.run)?;
+        let (adopt, at) = (self.a, self.at);
+        let restore = Restore {
+            name: at.stack.name(),
+            dir: at.stack.dir(),
+            file: Some(at.stack.file()),
+            snapshot: Some(snapshot),
+            scope,
+            force: false,
+            timeout: adopt.timeout,
+            unhealthy: adopt.wait,
+            consent: adopt.consent,
+            cause,
+            git_password: at.git.and_then(|git| git.password.clone()),
+            dry_run: false,
+        };
+        restore::within(&restore, self.run)?;
         Ok(())
     }
 
@@ -380,7 +394,7 @@ impl Adoption<'_, '_> {
         changes: Option<Vec<String>>,
         cause: &Error,
         second: &Error,
-        seen: RecordSeen,
+        seen: &RecordSeen,
     ) -> Error {
         let told = changes.map(|changes| match changes.as_slice() {
             [] => "the original containers exist and run".to_owned(),
@@ -390,7 +404,7 @@ impl Adoption<'_, '_> {
             || UNLISTED.to_owned(),
             |told| format!("the containers could not be restored completely: {told}"),
         );
-        self.set_changed(&seen, &what);
+        self.set_changed(seen, &what);
         let failed = format!("the restore failed: {second:#}");
         let causes = [second, cause].into_iter();
         let mut details = vec![failed.as_str()];
@@ -473,32 +487,6 @@ impl Adoption<'_, '_> {
         Some(before.map_or((true, true), |before| {
             (before.text != now.text, before.env != now.env)
         }))
-    }
-}
-
-fn restoring<'a>(
-    adopt: &'a Adopt<'a>,
-    snapshot: &'a str,
-    scope: Scope,
-    cause: Cause,
-) -> Restore<'a> {
-    let at = &adopt.situation;
-    Restore {
-        name: at.stack.name(),
-        dir: at.stack.dir(),
-        file: Some(at.stack.file()),
-        base_url: at.base_url,
-        peers: adopt.peers,
-        setup: adopt.setup,
-        snapshot: Some(snapshot),
-        scope,
-        force: false,
-        timeout: adopt.timeout,
-        unhealthy: adopt.wait,
-        consent: adopt.consent,
-        cause,
-        git_password: at.git.and_then(|git| git.password.clone()),
-        dry_run: false,
     }
 }
 

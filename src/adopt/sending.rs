@@ -14,14 +14,6 @@ use crate::{
     text::bulleted,
 };
 
-/// What came of the request.
-pub(super) enum Ended {
-    /// Portainer says that the stack is deployed.
-    Deployed,
-    /// Portainer has finished, and the deployment failed.
-    Failed(Error),
-}
-
 impl Adoption<'_, '_> {
     /// A part of the stack that cannot be saved stops the adoption.
     pub(super) fn take_snapshot(&mut self, prepared: &Prepared) -> Result<()> {
@@ -54,9 +46,9 @@ impl Adoption<'_, '_> {
         Ok(())
     }
 
-    /// Sends the create or the update, once (B05), and waits for its end. An error means that nothing was sent, or that
-    /// the outcome is unknown.
-    pub(super) fn send(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Ended> {
+    /// Sends the create or the update, once (B05), and waits for its end. Returns why the deployment failed, if it did. An
+    /// error means that nothing was sent, or that the outcome is unknown.
+    pub(super) fn send(&mut self, prepared: &Prepared, payload: &Payload) -> Result<Option<Error>> {
         let name = self.at.stack.name();
         self.run
             .wait(format!("Portainer is deploying the stack {name}"));
@@ -96,7 +88,7 @@ impl Adoption<'_, '_> {
                 let failure = Failure::new(format!("Portainer could not deploy {name}: {reason}"))
                     .body(String::from_utf8_lossy(&response.body))
                     .hint(hint);
-                Ok(Ended::Failed(failure.into()))
+                Ok(Some(failure.into()))
             }
             Err(error @ portainer::Error::Unknown { .. }) => {
                 self.settle(prepared, payload, error.into())
@@ -166,7 +158,7 @@ impl Adoption<'_, '_> {
     }
 
     /// Waits while Portainer deploys (N01).
-    fn wait_for_end(&mut self, id: &str, deployment: Deployment) -> Result<Ended> {
+    fn wait_for_end(&mut self, id: &str, deployment: Deployment) -> Result<Option<Error>> {
         self.report.portainer_stack = Some(id.to_owned());
         let ended = match deployment {
             Deployment::Deploying => {
@@ -182,9 +174,9 @@ impl Adoption<'_, '_> {
         match ended {
             Some(Deployment::Active) => {
                 self.set_deployed(id, "were not verified");
-                Ok(Ended::Deployed)
+                Ok(None)
             }
-            Some(Deployment::Failed(reason)) => Ok(Ended::Failed(self.failed(reason.as_deref()))),
+            Some(Deployment::Failed(reason)) => Ok(Some(self.failed(reason.as_deref()))),
             Some(other) => Err(self.unknown(&anyhow::anyhow!(
                 "Portainer stack {id} is {other} after the deployment"
             ))),
@@ -199,7 +191,12 @@ impl Adoption<'_, '_> {
     ///
     /// That nothing changes any more does not prove that Portainer has finished. So a failure counts as known only if
     /// Portainer says so, or if its `down` has removed everything (M06).
-    fn settle(&mut self, prepared: &Prepared, payload: &Payload, lost: Error) -> Result<Ended> {
+    fn settle(
+        &mut self,
+        prepared: &Prepared,
+        payload: &Payload,
+        lost: Error,
+    ) -> Result<Option<Error>> {
         if let Err(error) = self.run.settle(Witness::PortainerAndEngine) {
             return Err(self.unknown(&lost.context(format!("{error:#}"))));
         }
@@ -212,21 +209,21 @@ impl Adoption<'_, '_> {
                 self.report.portainer_stack = Some(id.clone());
                 match deployment {
                     Deployment::Failed(reason) => {
-                        return Ok(Ended::Failed(self.failed(reason.as_deref())));
+                        return Ok(Some(self.failed(reason.as_deref())));
                     }
                     Deployment::Active if !had && self.has_contents(id, payload) => {
                         self.set_deployed(id, "were not verified");
-                        return Ok(Ended::Deployed);
+                        return Ok(None);
                     }
                     // It still has its previous text.
                     Deployment::Active if self.is_removed(prepared) => {
-                        return Ok(Ended::Failed(lost));
+                        return Ok(Some(lost));
                     }
                     _ => {}
                 }
             }
             RecordSeen::Absent if prepared.plan.creates() && self.is_removed(prepared) => {
-                return Ok(Ended::Failed(lost));
+                return Ok(Some(lost));
             }
             RecordSeen::Absent | RecordSeen::Unknown => {}
         }
@@ -236,7 +233,7 @@ impl Adoption<'_, '_> {
         self.run.set_state(match seen {
             RecordSeen::Absent | RecordSeen::Exists(..) if is_same => {
                 // There is nothing to roll back.
-                State::told(format!("no container was changed; {}", seen.clause()))
+                State::told(format!("no container was changed; {seen}"))
             }
             _ => State::new(format!("{seen}; its containers may have been recreated"))
                 .undoable(false),

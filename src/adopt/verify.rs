@@ -95,29 +95,7 @@ impl Adoption<'_, '_> {
         let all = [&findings.wrong, &flaws, &findings.not_as_planned];
         self.report.problems = all.into_iter().flatten().cloned().collect();
         if let Some((container, end)) = findings.not_running {
-            let service = container.compose_label(self.at.tool, "service");
-            let service = service.unwrap_or_default();
-            let others = bulleted(&self.report.problems);
-            let mut details = Vec::from_iter((!others.is_empty()).then_some(others));
-            let log = self.run.log_tail(container.id());
-            if !log.is_empty() {
-                let log = log.join("\n    ");
-                details.push(format!("  the log of {service} ends with:\n    {log}"));
-            }
-            // Nothing is restored: what has ended counts as a job.
-            let then = match prepared.ran().containers.is_empty() {
-                true if container.start_error().is_none() && !container.is_restarting() => {
-                    " with --rerun-jobs, or delete the stack in Portainer"
-                }
-                true => ", or delete the stack in Portainer",
-                false => "",
-            };
-            let failure = Failure::new(format!("{service} of {stack} does not run: {end}"))
-                .hint(format!("fix {service}, then run the command again{then}"));
-            self.report
-                .problems
-                .insert(0, format!("{service} does not run: {end}"));
-            return Ok(Some(failure.lines(&details)));
+            return Ok(Some(self.does_not_run(prepared, container, &end)));
         }
         if !findings.wrong.is_empty() {
             return Ok(Some(
@@ -165,6 +143,34 @@ impl Adoption<'_, '_> {
                 .hint("if you need a file named above, roll back; otherwise, there is nothing to do. If nothing else restarted or recreated a container meanwhile, please report this as a bug, with the versions of Portainer, Compose and Docker")
                 .into(),
         )
+    }
+
+    /// The failure of a container that does not run.
+    fn does_not_run(&mut self, prepared: &Prepared, container: &Container, end: &str) -> Failure {
+        let stack = self.at.stack.name();
+        let service = container.compose_label(self.at.tool, "service");
+        let service = service.unwrap_or_default();
+        let others = bulleted(&self.report.problems);
+        let mut details = Vec::from_iter((!others.is_empty()).then_some(others));
+        let log = self.run.log_tail(container.id());
+        if !log.is_empty() {
+            let log = log.join("\n    ");
+            details.push(format!("  the log of {service} ends with:\n    {log}"));
+        }
+        // Nothing is restored: what has ended counts as a job.
+        let then = match prepared.ran().containers.is_empty() {
+            true if container.start_error().is_none() && !container.is_restarting() => {
+                " with --rerun-jobs, or delete the stack in Portainer"
+            }
+            true => ", or delete the stack in Portainer",
+            false => "",
+        };
+        let failure = Failure::new(format!("{service} of {stack} does not run: {end}"))
+            .hint(format!("fix {service}, then run the command again{then}"));
+        self.report
+            .problems
+            .insert(0, format!("{service} does not run: {end}"));
+        failure.lines(&details)
     }
 
     /// The page of a Portainer stack.

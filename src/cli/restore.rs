@@ -19,7 +19,7 @@ use crate::{
     observe::with_hint,
     report::{SnapshotEntry, SnapshotState, SnapshotsReport, VERSION},
     restore::{self, Cause, Restore, Scope},
-    run::Stopped,
+    run::{Event, Stopped},
     snapshot::{Place, Store},
     stack::{StackName, stack_dir},
     text::counted,
@@ -69,9 +69,6 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         name: &name,
         dir: &dir,
         file: settings.location.file.as_deref(),
-        base_url: &settings.base_url,
-        peers: &peers,
-        setup: &setup,
         snapshot: to,
         scope: if arguments.engine_only {
             Scope::EngineOnly
@@ -86,7 +83,8 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
         git_password: git_password()?,
         dry_run: arguments.dry_run,
     };
-    let ended = restore::run(&restore, &mut |event| interrupt.show(&event));
+    let mut listener = |event: Event| interrupt.show(&event);
+    let ended = restore::run(&restore, &peers, &setup, &mut listener);
     if let (Err(_), Some(store)) = (&ended, setup.opened_store()) {
         warn_of_other_users(store, &name, console);
     }

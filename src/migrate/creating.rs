@@ -187,13 +187,11 @@ impl Procedure<'_, '_> {
             "created",
             format!("stack {name} with Id {}{renamed}", created.id),
         );
-        let mut containers = Vec::new();
-        for project in self.at.stack.name().projects() {
-            match self.run.engine.list(&project) {
-                Ok(more) => containers.extend(more),
-                Err(error) => self.run.warn(with_hint(&error)),
-            }
-        }
+        let containers = self.run.containers(name.as_str());
+        let containers = containers.unwrap_or_else(|error| {
+            self.run.warn(with_hint(&error));
+            Vec::new()
+        });
         self.run.show(&containers);
     }
 }

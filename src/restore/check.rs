@@ -23,7 +23,7 @@ use crate::{
     finding::Finding,
     model::{Container, has_address},
     parallel::in_parallel,
-    plan::Sent,
+    plan::{Sent, addresses_overlap},
     portainer::Contents,
     text::{counted, numbered, said},
 };
@@ -410,11 +410,10 @@ fn has(endpoint: &Value, address: &str) -> bool {
 }
 
 fn publishes(other: &Container, address: &str, port: u16, protocol: &str) -> bool {
-    let is_any = |address: &str| matches!(address, "" | "0.0.0.0" | "::");
     other.published_ports().iter().any(|published| {
         published.host_port == port
             && published.protocol == protocol
-            && (is_any(address) || is_any(published.address) || published.address == address)
+            && addresses_overlap(Some(address), published.address)
     })
 }
 

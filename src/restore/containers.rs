@@ -175,7 +175,7 @@ impl Restoration<'_, '_, '_> {
             for index in waiting {
                 let other = missing(index).map_or("", |other| other.name());
                 let name = containers[index].name();
-                self.trouble(format!(
+                self.trouble.push(format!(
                     "cannot recreate container {name}: it shares a namespace or volumes with {other}, which does not exist"
                 ));
             }
@@ -222,7 +222,8 @@ impl Restoration<'_, '_, '_> {
                 let container = &containers[index];
                 let Some(now) = current.iter().find(|now| now.id() == id) else {
                     let name = container.name();
-                    self.trouble(format!("container {name} was removed during the restore"));
+                    self.trouble
+                        .push(format!("container {name} was removed during the restore"));
                     continue;
                 };
                 let changes = changes(container, now);
@@ -291,7 +292,7 @@ impl Restoration<'_, '_, '_> {
             };
             if !differ.is_empty() {
                 let (name, files) = (task.container.name(), differ.shown());
-                self.trouble(format!(
+                self.trouble.push(format!(
                     "{name} differs: these files inside the container are not as they were: {files}"
                 ));
             }
@@ -314,7 +315,7 @@ impl Restoration<'_, '_, '_> {
         for container in &listed {
             what = what.replace(container.id(), container.name());
         }
-        self.trouble(what);
+        self.trouble.push(what);
         Ok(None)
     }
 }

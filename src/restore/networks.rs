@@ -143,7 +143,7 @@ impl Restoration<'_, '_, '_> {
         if engine.create_network(&body).is_err() {
             return Err(refused);
         }
-        self.trouble(format!(
+        self.trouble.push(format!(
             "network {name} has different addresses than before: {refused:#}"
         ));
         Ok(())

@@ -258,7 +258,7 @@ impl Restoration<'_, '_, '_> {
             return Ok(());
         };
         let Some(control) = standing.control else {
-            self.trouble(format!(
+            self.trouble.push(format!(
                 "cannot restore the access rights of Portainer stack {id}: Portainer has no resource control for it"
             ));
             return Ok(());
@@ -287,7 +287,7 @@ impl Restoration<'_, '_, '_> {
         match outcome {
             Err(Error::Refused { response, .. }) => {
                 let summary = response.summary();
-                self.trouble(format!("failed to {action}: {summary}"));
+                self.trouble.push(format!("failed to {action}: {summary}"));
                 Ok(())
             }
             Err(error @ Error::Unknown { .. }) => {
@@ -325,7 +325,8 @@ impl Restoration<'_, '_, '_> {
             // container: the next restore can delete it.
             Err(Error::Refused { response, .. }) if response.status == 500 => {
                 let summary = response.summary();
-                self.trouble(format!("failed to delete Portainer stack {id}: {summary}"));
+                self.trouble
+                    .push(format!("failed to delete Portainer stack {id}: {summary}"));
                 Ok(())
             }
             Err(error @ Error::NotSent(_)) => Err(error.into()),
@@ -345,7 +346,8 @@ impl Restoration<'_, '_, '_> {
                     return Err(error.into());
                 }
                 // The stack is down until the containers are recreated.
-                self.trouble(format!("{:#}", anyhow::Error::from(error)));
+                self.trouble
+                    .push(format!("{:#}", anyhow::Error::from(error)));
                 Ok(())
             }
             Ok(Deletion::Done) => Ok(()),
@@ -411,12 +413,12 @@ impl Restoration<'_, '_, '_> {
         match self.run.wait_for_deployment(id)? {
             Some(Deployment::Failed(reason)) => {
                 let reason = reason.as_deref().unwrap_or("Portainer reported no reason");
-                self.trouble(format!(
+                self.trouble.push(format!(
                     "the deployment of Portainer stack {id} failed: {}",
                     reason.trim()
                 ));
             }
-            None => self.trouble(format!(
+            None => self.trouble.push(format!(
                 "Portainer returned 404 for Portainer stack {id} while it was deploying"
             )),
             Some(_) => self.run.set_last_sent(&self.last_sent()),

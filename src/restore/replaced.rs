@@ -181,7 +181,6 @@ impl Restoration<'_, '_, '_> {
             flags: &flags,
             stack: &stack,
             source: &source,
-            base_url: restore.base_url,
             endpoint: self.snapshot().endpoint,
             tool: &self.snapshot().tool,
             record: record.as_ref(),

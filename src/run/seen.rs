@@ -122,34 +122,21 @@ impl Run<'_> {
     }
 }
 
-impl RecordSeen {
-    /// The same for an adoption. Its status alone does not show whether its containers run: after an update that failed, it
-    /// stays active (M06).
-    pub fn clause(&self) -> String {
-        match self {
-            Self::Unknown => "could not check whether Portainer has the stack".to_owned(),
-            Self::Absent => "Portainer does not list the stack".to_owned(),
-            Self::Exists(id, Deployment::Failed(_)) => {
-                format!("Portainer stack {id} exists, but its deployment failed")
-            }
-            Self::Exists(id, deployment) => format!("Portainer stack {id} exists ({deployment})"),
-        }
-    }
-}
-
 impl fmt::Display for RecordSeen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (id, deployment) = match self {
-            Self::Unknown => return f.write_str("whether Portainer has the stack is unknown"),
-            Self::Absent => return f.write_str("Portainer does not list the stack"),
-            Self::Exists(id, deployment) => (id, deployment),
-        };
-        write!(f, "the stack exists as Portainer stack {id}")?;
-        f.write_str(match deployment {
-            Deployment::Active => " and is deployed",
-            Deployment::Inactive => " and is stopped",
-            Deployment::Deploying => "; it may still be deploying",
-            Deployment::Failed(_) => ", but its deployment failed",
-        })
+        match self {
+            Self::Unknown => f.write_str("could not check whether Portainer has the stack"),
+            Self::Absent => f.write_str("Portainer does not list the stack"),
+            Self::Exists(id, Deployment::Failed(_)) => {
+                write!(f, "Portainer stack {id} exists, but its deployment failed")
+            }
+            Self::Exists(id, Deployment::Deploying) => {
+                write!(f, "Portainer stack {id} exists, and may still be deploying")
+            }
+            // The status alone does not show whether its containers run: after an update that failed, it stays active (M06).
+            Self::Exists(id, deployment) => {
+                write!(f, "Portainer stack {id} exists ({deployment})")
+            }
+        }
     }
 }

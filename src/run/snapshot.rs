@@ -12,7 +12,7 @@ use crate::{
     engine::EngineReader,
     model::{Changes, Container, Deployment, Record},
     parallel::in_parallel,
-    portainer::{BaseUrl, Contents, Standing},
+    portainer::{Contents, Standing},
     snapshot::{Known, Layer, Saved, SavedRecord, Snapshot, TextFile, VERSION},
     stack::{Stack, StackText},
 };
@@ -25,7 +25,6 @@ pub struct Subject<'a> {
     pub flags: &'a [String],
     pub stack: &'a Stack,
     pub source: &'a StackText,
-    pub base_url: &'a BaseUrl,
     /// Portainer's environment.
     pub endpoint: i64,
     /// The container tool: its name is part of the labels.
@@ -165,7 +164,7 @@ impl Run<'_> {
             ran_whole: None,
             dir: stack.dir_text().to_owned(),
             tool: of.tool.to_owned(),
-            base_url: of.base_url.to_string(),
+            base_url: self.setup.base_url.to_string(),
             endpoint: of.endpoint,
             compose: TextFile {
                 name: stack.file().to_owned(),

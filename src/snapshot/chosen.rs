@@ -54,8 +54,10 @@ impl Store {
     pub(super) fn newest(&self, is: impl Fn(&Snapshot) -> bool) -> Result<Option<Saved>> {
         for id in self.ids()?.iter().rev() {
             let saved = self.load(id).map_err(|error| {
-                let list = command(&["restore", self.stack(), "--list"]);
-                let way = format!("to restore another one, choose it with --to; to list the snapshots, run `{list}`");
+                let way = format!(
+                    "to restore another one, choose it with --to; {}",
+                    self.way_to_list()
+                );
                 let what = "a snapshot cannot be read, and none that is older is chosen by default";
                 Failure::with_way(what, error, &way)
             })?;
@@ -73,7 +75,7 @@ impl Store {
             let mut ids = self.ids()?;
             ids.retain(|one| one.starts_with(id));
             if ids.is_empty() {
-                ids = ids_of(self.others())?;
+                ids = ids_of(&self.others)?;
                 ids.retain(|one| one.starts_with(id));
             }
             return match ids.as_slice() {
@@ -93,26 +95,30 @@ impl Store {
             return Ok(saved);
         }
         if !self.ids()?.is_empty() {
-            let what = format!("no snapshot shows the complete stack {}", self.stack());
-            let list = command(&["restore", self.stack(), "--list"]);
-            let hint = format!("to list the snapshots, run `{list}`; choose one with --to");
+            let what = format!("no snapshot shows the complete stack {}", self.stack);
+            let hint = format!("{}; choose one with --to", self.way_to_list());
             return Err(Failure::new(what).hint(hint).into());
         }
         Err(self.none().into())
     }
 
+    fn way_to_list(&self) -> String {
+        let list = command(&["restore", &self.stack, "--list"]);
+        format!("to list the snapshots, run `{list}`")
+    }
+
     /// The error that there is no snapshot. It names those of the same project that were taken on an engine with another ID.
     fn none(&self) -> Failure {
         let state = self.own().ancestors().nth(2).unwrap_or(self.own());
-        let what = format!("no snapshot of {} in {}", self.stack(), state.display());
-        let elsewhere = ids_of(self.others()).unwrap_or_default();
+        let what = format!("no snapshot of {} in {}", self.stack, state.display());
+        let elsewhere = ids_of(&self.others).unwrap_or_default();
         if let Some(newest) = elsewhere.last() {
             let what = format!("{what} was taken on this Docker engine");
             let details = format!(
                 "  taken on an engine with another ID: {}",
                 elsewhere.join(", ")
             );
-            let to = command(&["restore", self.stack(), "--to", newest]);
+            let to = command(&["restore", &self.stack, "--to", newest]);
             let hint = format!(
                 "check DOCKER_HOST; if it is the same host, and only the ID of its engine changed, choose one of them, for example: {to}"
             );
@@ -135,12 +141,12 @@ impl Store {
 
     /// Whether a snapshot was taken on an engine with another ID.
     pub fn is_elsewhere(&self, saved: &Saved) -> bool {
-        self.others().iter().any(|dir| saved.path.starts_with(dir))
+        self.others.iter().any(|dir| saved.path.starts_with(dir))
     }
 
     /// The file of the snapshot with this ID.
     pub fn path(&self, id: &str) -> Option<PathBuf> {
-        let dirs = self.dirs().iter().chain(self.others());
+        let dirs = self.dirs.iter().chain(&self.others);
         let mut paths = dirs.map(|dir| dir.join(file_of(id)));
         paths.find(|path| !id.contains('/') && disk::exists(path))
     }
@@ -152,10 +158,8 @@ impl Store {
             version: u32,
         }
         let Some(path) = self.path(id) else {
-            let what = format!("no snapshot {id} of the stack {}", self.stack());
-            let list = command(&["restore", self.stack(), "--list"]);
-            let hint = format!("to list the snapshots, run `{list}`");
-            return Err(Failure::new(what).hint(hint).into());
+            let what = format!("no snapshot {id} of the stack {}", self.stack);
+            return Err(Failure::new(what).hint(self.way_to_list()).into());
         };
         let failed = || format!("failed to read snapshot {}", path.display());
         let json = folder::read(&path).with_context(failed)?;

@@ -52,7 +52,7 @@ impl Store {
 
     /// The requests that are not known to have finished, oldest first.
     pub fn unanswered(&self) -> Result<Vec<Unanswered>> {
-        requests::unanswered(self.dirs())
+        requests::unanswered(&self.dirs)
     }
 
     /// What was last sent, or may have been: a request without a known end may still have its effect. Empty if nothing is
@@ -100,7 +100,7 @@ impl Store {
 
     /// A file that cannot be read tells nothing.
     fn read<T: DeserializeOwned + Default>(&self, name: &str) -> T {
-        let mut paths = self.dirs().iter().map(|dir| dir.join(name));
+        let mut paths = self.dirs.iter().map(|dir| dir.join(name));
         let json = paths.find_map(|path| folder::read(&path).ok());
         serde_json::from_str(&json.unwrap_or_default()).unwrap_or_default()
     }

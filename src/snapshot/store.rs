@@ -54,11 +54,12 @@ pub struct Place {
 /// The snapshots of one stack.
 #[derive(Debug, Clone)]
 pub struct Store {
-    stack: String,
+    /// The stack's name.
+    pub(super) stack: String,
     /// The directories to read. The first is the one to write.
-    dirs: Vec<PathBuf>,
+    pub(super) dirs: Vec<PathBuf>,
     /// The directories of the same project on engines with other IDs. Their snapshots are only used by their IDs (B40).
-    others: Vec<PathBuf>,
+    pub(super) others: Vec<PathBuf>,
 }
 
 /// A snapshot on disk.
@@ -340,24 +341,9 @@ impl Store {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// The stack's name.
-    pub(super) fn stack(&self) -> &str {
-        &self.stack
-    }
-
     /// The directory to write.
     pub(super) fn own(&self) -> &Path {
         &self.dirs[0]
-    }
-
-    /// The directories to read.
-    pub(super) fn dirs(&self) -> &[PathBuf] {
-        &self.dirs
-    }
-
-    /// The directories of the same project on engines with other IDs.
-    pub(super) fn others(&self) -> &[PathBuf] {
-        &self.others
     }
 
     pub(super) fn failed_to_write(&self, what: &str, error: io::Error) -> Failure {

@@ -193,7 +193,7 @@ fn holder<'a>(
 }
 
 /// Whether two addresses of the host cannot both listen on one port.
-fn overlap(wanted: Option<&str>, used: &str) -> bool {
+pub fn overlap(wanted: Option<&str>, used: &str) -> bool {
     let wanted = wanted.unwrap_or_default();
     let family = |address: &str| address.contains(':');
     if wanted.is_empty() || used.is_empty() {
