@@ -17,7 +17,7 @@ use crate::{
     portainer::Payload,
     report::{AdoptReport, Outcome},
     run::{
-        self, Consent, Listener, Peers, Purpose, RecordSeen, Run, Setup, State, Stopped,
+        self, Consent, Event, Listener, Peers, Purpose, RecordSeen, Run, Setup, State, Stopped,
         changed_before_answer,
     },
     stack::Stack,
@@ -315,7 +315,7 @@ impl Adoption<'_, '_> {
 
     fn say_changes(&mut self, prepared: &Prepared) {
         let plan = &prepared.plan;
-        self.run.services(&plan.services);
+        self.run.report(Event::Services(&plan.services));
         // A list of several stacks has said it before the question.
         if self.a.confirmed.is_none() {
             let heading = "adopting it loses:";

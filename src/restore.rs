@@ -222,7 +222,21 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
         run.warn(format!("snapshot {id} was taken on a Docker engine with another ID: check that this is the same host"));
     }
     run.restores(&saved);
-    let mut procedure = Restoration::new(restore, &saved, run);
+    let mut procedure = Restoration {
+        restore,
+        saved: &saved,
+        run,
+        touched: false,
+        engine_only: false,
+        endpoint: saved.snapshot.endpoint,
+        elsewhere: None,
+        kept: BTreeMap::new(),
+        filled: BTreeSet::new(),
+        kept_edit: None,
+        trouble: Vec::new(),
+        refused: None,
+        before: Vec::new(),
+    };
     let ended = procedure.steps();
     // An error that ended it early does not contain them.
     for what in std::mem::take(&mut procedure.trouble) {
@@ -289,37 +303,14 @@ struct Restoration<'s, 'a, 'r> {
     kept: BTreeMap<String, String>,
     /// The IDs of the containers into which this run copied the saved files.
     filled: BTreeSet<String>,
-    /// Whether it replaces what was edited in Portainer (B22).
-    replaces_edit: bool,
-    /// The snapshot of what it replaces (B17).
-    own: Option<String>,
+    /// The snapshot of what it replaces (B17), if that was edited in Portainer (B22).
+    kept_edit: Option<String>,
     /// What failed without stopping the restore.
     trouble: Vec<String>,
     /// A container that the engine refused to create or to start.
     refused: Option<String>,
     /// The inspect objects of the stack's containers before the first change.
     before: Vec<Container>,
-}
-
-impl<'s, 'a, 'r> Restoration<'s, 'a, 'r> {
-    fn new(restore: &'s Restore<'s>, saved: &'s Saved, run: &'r mut Run<'a>) -> Self {
-        Self {
-            restore,
-            saved,
-            run,
-            touched: false,
-            engine_only: false,
-            endpoint: saved.snapshot.endpoint,
-            elsewhere: None,
-            kept: BTreeMap::new(),
-            filled: BTreeSet::new(),
-            replaces_edit: false,
-            own: None,
-            trouble: Vec::new(),
-            refused: None,
-            before: Vec::new(),
-        }
-    }
 }
 
 impl<'s> Restoration<'s, '_, '_> {

@@ -422,6 +422,11 @@ impl<'a> Run<'a> {
         Mask::new(self.secrets.iter().map(String::as_str))
     }
 
+    /// Reports an event.
+    pub fn report(&mut self, event: Event) {
+        (self.listener)(event);
+    }
+
     /// Reports a step: its verb, and what it acts on.
     pub fn step(&mut self, verb: &'static str, object: impl Into<String>) {
         (self.listener)(Event::Step(verb, object.into()));
@@ -439,19 +444,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Reports what an adoption does to each service.
-    pub fn services(&mut self, services: &[ServicePlan]) {
-        (self.listener)(Event::Services(services));
-    }
-
     /// Reports a sentence of the plan.
     pub fn line(&mut self, line: impl Into<String>) {
         (self.listener)(Event::Line(line.into()));
-    }
-
-    /// Reports the result.
-    pub fn done(&mut self, verb: &'static str, object: impl Into<String>) {
-        (self.listener)(Event::Done(verb, object.into()));
     }
 
     /// Reports a warning.
@@ -469,11 +464,6 @@ impl<'a> Run<'a> {
     /// Reports a step that may take a while.
     pub fn wait(&mut self, step: impl Into<String>) {
         (self.listener)(Event::Waiting(step.into()));
-    }
-
-    /// Reports that everything runs, and only has to stay so.
-    pub fn watches(&mut self) {
-        (self.listener)(Event::Watching);
     }
 
     /// The containers of a stack: those of its project, and of the one with the name that Portainer gives it (B10).
@@ -528,11 +518,6 @@ impl<'a> Run<'a> {
         }
         self.detail("pulled", pull.to_string());
         Ok(())
-    }
-
-    /// Reports the stack's containers.
-    pub fn show(&mut self, containers: &[Container]) {
-        (self.listener)(Event::Containers(containers));
     }
 }
 

@@ -281,9 +281,10 @@ impl Adoption<'_, '_> {
         if !store.is_unfinished() {
             return Ok(prepared);
         }
-        let Some(snapshot) = store.default_id()? else {
+        let Some(chosen) = store.default_of_restore()? else {
             return Ok(prepared);
         };
+        let snapshot = &chosen.id;
         let strays = now.iter().any(|now| is_temporary(now.name()));
         let subject = prepared.before.subject("adopt", &prepared.source, &self.at);
         let is_whole = store.is_whole(&self.run.read_snapshot(&subject, Seen::default()));
@@ -301,7 +302,6 @@ impl Adoption<'_, '_> {
         self.run.warn(format!(
             "{earlier} run left {name} incomplete: it is restored first"
         ));
-        let chosen = store.choose(Some(&snapshot))?;
         if !is_whole && !store.has_failed() {
             let told = "an earlier run that sent this version did not finish, and left the stack incomplete";
             let sent = store.last_sent();
@@ -322,7 +322,7 @@ impl Adoption<'_, '_> {
         } else {
             Scope::Everything
         };
-        self.restore(&snapshot, scope, Cause::Unfinished)
+        self.restore(snapshot, scope, Cause::Unfinished)
             .inspect_err(|_| {
                 let stack = self.at.stack;
                 let (dir, file) = (shell_word(stack.dir_text()), stack.file().to_owned());
@@ -336,7 +336,7 @@ impl Adoption<'_, '_> {
             })?;
         self.run.is_whole()?;
         let seen = self.run.seen(name, self.at.endpoint);
-        let differs = self.differs(&seen, Some(&snapshot));
+        let differs = self.differs(&seen, Some(snapshot));
         let is_kept = self.mark_not_deployed(&seen, differs);
         let but = is_kept.then_some(", but the Portainer stack does not");
         let but = but.unwrap_or_default();

@@ -85,10 +85,8 @@ impl Adoption<'_, '_> {
                     ),
                     _ => said,
                 };
-                let failure = Failure::new(format!("Portainer could not deploy {name}: {reason}"))
-                    .body(String::from_utf8_lossy(&response.body))
-                    .hint(hint);
-                Ok(Some(failure.into()))
+                let said = String::from_utf8_lossy(&response.body);
+                Ok(Some(self.failed(&reason, said, hint)))
             }
             Err(error @ portainer::Error::Unknown { .. }) => {
                 self.settle(prepared, payload, error.into())
@@ -176,7 +174,7 @@ impl Adoption<'_, '_> {
                 self.set_deployed(id, "were not verified");
                 Ok(None)
             }
-            Some(Deployment::Failed(reason)) => Ok(Some(self.failed(reason.as_deref()))),
+            Some(Deployment::Failed(reason)) => Ok(Some(self.reported(reason.as_deref()))),
             Some(other) => Err(self.unknown(&anyhow::anyhow!(
                 "Portainer stack {id} is {other} after the deployment"
             ))),
@@ -209,7 +207,7 @@ impl Adoption<'_, '_> {
                 self.report.portainer_stack = Some(id.clone());
                 match deployment {
                     Deployment::Failed(reason) => {
-                        return Ok(Some(self.failed(reason.as_deref())));
+                        return Ok(Some(self.reported(reason.as_deref())));
                     }
                     Deployment::Active if !had && self.has_contents(id, payload) => {
                         self.set_deployed(id, "were not verified");
@@ -252,14 +250,17 @@ impl Adoption<'_, '_> {
         read.is_ok_and(|(contents, _)| is_sent(&contents, payload))
     }
 
-    /// The failure of a deployment, in Portainer's words.
-    fn failed(&self, reason: Option<&str>) -> Error {
+    /// The failure that Portainer reported for a deployment.
+    fn reported(&self, reason: Option<&str>) -> Error {
         let said = reason.unwrap_or("Portainer reported no reason").trim();
-        let (name, reason) = (self.at.stack.name(), portainer::reason(said));
-        Failure::new(format!("Portainer could not deploy {name}: {reason}"))
-            .body(said)
-            .hint(portainer::remedy(said))
-            .into()
+        self.failed(&portainer::reason(said), said, portainer::remedy(said))
+    }
+
+    /// The failure of a deployment, in Portainer's words.
+    fn failed(&self, reason: &str, said: impl Into<String>, hint: impl Into<String>) -> Error {
+        let name = self.at.stack.name();
+        let failure = Failure::new(format!("Portainer could not deploy {name}: {reason}"));
+        failure.body(said).hint(hint).into()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     model::{Condition, Container},
     portainer::persist,
     report::Change,
-    run::Run,
+    run::{Event, Run},
     text::listed,
 };
 
@@ -124,7 +124,7 @@ pub fn wait_until_steady(
             return Ok(now);
         }
         if unfinished.is_empty() {
-            run.watches();
+            run.report(Event::Watching);
         }
         if unfinished != waiting && !unfinished.is_empty() {
             waiting = unfinished;

@@ -8,7 +8,7 @@ use crate::{
     model::{Deployment, Grant},
     observe::with_hint,
     portainer::{Created, Error, Response},
-    run::{RecordSeen, State, Witness},
+    run::{Event, RecordSeen, State, Witness},
     text::{counted, last_words},
 };
 
@@ -192,6 +192,6 @@ impl Procedure<'_, '_> {
             self.run.warn(with_hint(&error));
             Vec::new()
         });
-        self.run.show(&containers);
+        self.run.report(Event::Containers(&containers));
     }
 }

@@ -42,8 +42,9 @@ impl Restoration<'_, '_, '_> {
             (shown, replaced)
         };
         if let Some(replaced) = replaced {
+            let is_edited = is_edited(&planned.record, &replaced);
             let (id, _) = self.run.save_snapshot(replaced)?;
-            self.own = Some(id.clone());
+            self.kept_edit = is_edited.then(|| id.clone());
             if self.restore.cause != Cause::Failure {
                 self.run.wrote(format!("the snapshot {id}"));
             }
@@ -209,8 +210,7 @@ impl Restoration<'_, '_, '_> {
         removed: &[&Container],
     ) -> Vec<Finding> {
         let mut told = carried(step);
-        self.replaces_edit = is_edited(step, replaced);
-        if self.replaces_edit {
+        if is_edited(step, replaced) {
             told.push(Finding::of_stack("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot"));
         }
         let (name, stack) = (self.restore.name.as_str(), self.stack());

@@ -17,7 +17,7 @@ use crate::{
     model::{Condition, Container, Deployment, Record, Rights},
     observe::list,
     parallel::in_parallel,
-    run::State,
+    run::{Event, State},
     snapshot::Known,
     stack::{export_words, started_files},
     text::{listed, plural, said, shell_word},
@@ -149,10 +149,10 @@ impl Restoration<'_, '_, '_> {
         }
         let downs = self.told_downs(existing);
         let downs = downs.map_or_else(String::new, |downs| format!("; {downs}"));
-        self.run
-            .done("restored", format!("{name}: {matching}{downs}"));
-        if let Some(own) = self.own.as_ref().filter(|_| self.replaces_edit) {
-            let words = ["restore", name.as_str(), "--to", own];
+        let what = format!("{name}: {matching}{downs}");
+        self.run.report(Event::Done("restored", what));
+        if let Some(kept) = &self.kept_edit {
+            let words = ["restore", name.as_str(), "--to", kept];
             let command = self.run.command(&words);
             self.run.line(format!(
                 "  to get back what was edited in Portainer, run `{command}`"
