@@ -170,7 +170,20 @@ fn variables(facts: &Facts, container: &Container, service: &Service) -> Vec<(Ki
     let told = [("no longer set", lost), ("with another value", changed)].into_iter();
     let told = told.filter(|(_, names)| !names.is_empty());
     let told = told.map(|(what, names)| format!("variables {what}: {}", names.join(", ")));
+    let told = told.chain(new_variables(facts, container, service));
     told.map(|message| (Kind::Variables, message)).collect()
+}
+
+/// The variables that an adoption adds.
+fn new_variables(facts: &Facts, container: &Container, service: &Service) -> Option<String> {
+    let is_new = |name: &&str| {
+        container.env().all(|(own, _)| own != *name)
+            && !facts.is_changed_by_text(&service.name, |service| service.environment.get(*name))
+    };
+    let names = service.environment.keys().map(String::as_str);
+    let names: Vec<&str> = names.filter(is_new).collect();
+    (facts.is_adoption() && !names.is_empty())
+        .then(|| format!("new variables: {}", names.join(", ")))
 }
 
 /// The variables in the text of an edited service that have no value: the shell that started its container may have had them.
