@@ -18,10 +18,12 @@ use crate::text::{Mask, printable};
 mod access;
 mod container;
 mod memory;
+mod settings;
 mod subnet;
 
 pub use access::{Access, Grant, Uses, WantedAccess};
 pub use container::{Container, is_empty, is_id, is_short_id, is_unset};
+pub use settings::{ContainerSetting, SETTINGS, effective, without_id};
 pub use subnet::{has_address, overlap};
 
 /// The reference of an image with a tag or a digest: without one, the engine pulls every tag.
@@ -235,17 +237,50 @@ fn is_portainer_image(image: &str) -> bool {
     parts.next() == Some("portainer") && PORTAINER_IMAGES.contains(&repository)
 }
 
-/// A container port that is published on a port of this host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A port of a container that is published on a port of this host.
+#[derive(Debug, Clone, Copy)]
 pub struct PublishedPort<'a> {
     /// The port inside the container.
-    pub container_port: u16,
+    pub container_port: &'a str,
     /// `tcp`, `udp` or `sctp`.
     pub protocol: &'a str,
-    /// The port on this host.
-    pub host_port: u16,
-    /// The address of this host that it listens on: `0.0.0.0`, `::`, `127.0.0.1`.
+    /// The address of this host that it listens on: `0.0.0.0`, `::`, `127.0.0.1`. It may be empty: all of them.
     pub address: &'a str,
+    /// The port on this host. It may be empty, or a range of which the engine chooses one.
+    pub published: &'a str,
+}
+
+impl PublishedPort<'_> {
+    /// The same, on `0.0.0.0` if no address is known.
+    fn somewhere(self) -> Self {
+        let address = match self.address {
+            "" => "0.0.0.0",
+            address => address,
+        };
+        Self { address, ..self }
+    }
+
+    /// The port on this host, if it is a fixed one.
+    pub fn host_port(&self) -> Option<u16> {
+        self.published.parse().ok().filter(|&port| port != 0)
+    }
+
+    /// Whether nothing else can listen on this port of an address.
+    pub fn holds(&self, address: &str, port: u16, protocol: &str) -> bool {
+        self.host_port() == Some(port)
+            && self.protocol == protocol
+            && cannot_share(address, self.address)
+    }
+}
+
+/// Whether two addresses of this host cannot both listen on one port. An empty one stands for all.
+pub fn cannot_share(one: &str, other: &str) -> bool {
+    let family = |address: &str| address.contains(':');
+    if one.is_empty() || other.is_empty() {
+        return true;
+    }
+    let is_any = |address: &str| matches!(address, "0.0.0.0" | "::");
+    family(one) == family(other) && (one == other || is_any(one) || is_any(other))
 }
 
 /// The most changes of one container that are kept. All are counted.
@@ -528,6 +563,21 @@ pub enum Carried {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_cannot_share_a_port_within_their_family() {
+        for (one, other, expected) in [
+            ("", "127.0.0.1", true),
+            ("", "::", true),
+            ("127.0.0.1", "0.0.0.0", true),
+            ("127.0.0.1", "::", false),
+            ("127.0.0.1", "10.0.0.1", false),
+            ("0.0.0.0", "10.0.0.1", true),
+            ("::1", "::", true),
+        ] {
+            assert_eq!(cannot_share(one, other), expected, "{one} {other}");
+        }
+    }
 
     impl Record {
         /// A Compose stack that is deployed, with this ID.

@@ -36,7 +36,6 @@ pub use checks::permissions::environment as unusable;
 pub use checks::{
     adoption::images_to_pull,
     conditions::{Awaited, Until},
-    conflicts::overlap as addresses_overlap,
     missing::{images_to_have, unavailable_images},
     permissions::{management_of, portainer, runs_portainer},
     sending::refused_name,
@@ -47,7 +46,6 @@ pub use fates::{Fate, Projects, Unread, binds::long_binds, versions::PortainerCo
 pub use losses::{
     files,
     foreign::{Foreign, Touch, foreign},
-    limits::{compose_key, name as limit_name},
     memory::unseen_memory,
     networks::is_connected_as_sent,
 };

@@ -11,8 +11,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    model::{Container, is_empty, is_short_id, is_unset},
-    plan::{compose_key, limit_name},
+    model::{Container, ContainerSetting, effective, is_short_id, without_id},
     text::{listed, plural},
 };
 
@@ -53,17 +52,6 @@ const OF_IMAGE: [&str; 9] = [
     "WorkingDir",
 ];
 
-/// Lists whose order has an effect.
-const ORDERED: [&str; 7] = [
-    "Cmd",
-    "Dns",
-    "DnsOptions",
-    "DnsSearch",
-    "Entrypoint",
-    "OnBuild",
-    "Test",
-];
-
 impl Difference<'_> {
     /// Whether it may follow from another image of the same name.
     pub fn may_come_with_image(&self) -> bool {
@@ -84,21 +72,15 @@ impl fmt::Display for Difference<'_> {
             Self::Ports => "the ports",
             Self::Labels => "the labels",
             Self::MacAddresses => "the MAC addresses",
-            Self::Setting("Cmd") => "the command",
-            Self::Setting("Entrypoint") => "the entrypoint",
-            Self::Setting("Healthcheck") => "the health check",
-            Self::Setting("User") => "the user",
-            Self::Setting("WorkingDir") => "the working directory",
             Self::Variables(names) => {
                 let noun = plural(names.len(), "variable");
                 return write!(f, "the {noun} {}", listed(&Vec::from_iter(names)));
             }
             // As the plan names it.
-            Self::Setting(key) => {
-                return match limit_name(key) {
-                    Some(name) => write!(f, "the {name}"),
-                    None => write!(f, "`{}`", compose_key(key).as_deref().unwrap_or(key)),
-                };
+            Self::Setting(field) => {
+                let setting = ContainerSetting::of(field);
+                let told = setting.map_or_else(|| format!("`{field}`"), ContainerSetting::told);
+                return f.write_str(&told);
             }
         })
     }
@@ -175,10 +157,8 @@ impl Container {
                 .map(|(key, _)| key.as_str())
                 .filter(|key| !COMPARED_BY_EFFECT.contains(key))
                 .collect();
-            let setting = |container: &Self, key: &str| {
-                let value = normal(key, container.at(section)?.get(key)?);
-                (!is_unset(&value)).then_some(value)
-            };
+            let setting =
+                |container: &Self, key: &str| effective(key, container.at(section)?.get(key)?);
             let different = keys.into_iter().filter(|key| match *key {
                 "Hostname" => self.chosen_hostname() != now.chosen_hostname(),
                 "NetworkMode" => without_id(self.network_mode()) != without_id(now.network_mode()),
@@ -263,67 +243,6 @@ impl Container {
 /// The text of a field of a mount, or an empty one.
 fn field<'v>(mount: &'v Value, key: &str) -> &'v str {
     mount[key].as_str().unwrap_or_default()
-}
-
-/// Whether a setting is as an engine fills it in. The defaults differ between versions and configurations of engines, and a
-/// container keeps those of the engine that created it.
-fn is_default(key: &str, value: &Value) -> bool {
-    let is_one_of = |defaults: &[&str]| value.as_str().is_some_and(|text| defaults.contains(&text));
-    match key {
-        "CgroupnsMode" => is_one_of(&["host", "private"]),
-        "IpcMode" => is_one_of(&["private", "shareable"]),
-        "Isolation" => is_one_of(&["default"]),
-        "Runtime" => is_one_of(&["runc", "io.containerd.runc.v2"]),
-        "LogConfig" => value["Type"] != "none" && is_empty(&value["Config"]),
-        // An empty list is a setting: no path is masked.
-        "MaskedPaths" | "ReadonlyPaths" => !is_empty(value),
-        "MemorySwappiness" => *value == -1,
-        // 64 MB.
-        "ShmSize" => *value == 64 << 20,
-        _ => false,
-    }
-}
-
-/// A namespace mode, without the ID of the container: [`Container::shares_with`] compares those.
-///
-/// [`Container::shares_with`]: crate::snapshot::Container::shares_with
-fn without_id(mode: &str) -> &str {
-    mode.split_once("container:").map_or(mode, |_| "container")
-}
-
-/// A setting as it takes effect: versions of Compose and of engines write the same one differently.
-fn normal(key: &str, value: &Value) -> Value {
-    match value {
-        _ if is_default(key, value) => Value::Null,
-        Value::Array(_) if matches!(key, "MaskedPaths" | "ReadonlyPaths") => "none".into(),
-        Value::Object(fields)
-            if key == "RestartPolicy" && fields.get("Name").is_some_and(|name| name == "no") =>
-        {
-            Value::Null
-        }
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| match key {
-                "ExposedPorts" if !name.contains('/') => (format!("{name}/tcp"), value.clone()),
-                _ => (name.clone(), normal(name, value)),
-            });
-            // A field of the engine's own is capitalized. Other keys have a meaning without a value too.
-            let is_own = |name: &str| name.starts_with(|first: char| first.is_ascii_uppercase());
-            let set = fields.filter(|(name, value)| !(is_own(name) && is_unset(value)));
-            set.collect()
-        }
-        Value::Array(items) => {
-            let mut items: Vec<Value> = items.iter().map(|item| normal(key, item)).collect();
-            if !ORDERED.contains(&key) {
-                items.sort_by_cached_key(Value::to_string);
-            }
-            items.into()
-        }
-        Value::String(text) if matches!(key, "CapAdd" | "CapDrop") => {
-            text.strip_prefix("CAP_").unwrap_or(text).into()
-        }
-        Value::String(text) if matches!(key, "IpcMode" | "PidMode") => without_id(text).into(),
-        other => other.clone(),
-    }
 }
 
 #[cfg(test)]

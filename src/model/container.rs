@@ -183,32 +183,17 @@ impl Container {
 
     /// Whether it publishes a TCP port on this port of the host.
     pub fn publishes(&self, port: u16) -> bool {
-        let mut published = self.published_ports().into_iter();
-        published.any(|published| published.host_port == port && published.protocol == "tcp")
+        let published = self.published_ports();
+        published.iter().any(|one| one.holds("", port, "tcp"))
     }
 
     /// The ports that it publishes on this host now, without those that are only exposed, in their order.
     pub fn published_ports(&self) -> Vec<PublishedPort<'_>> {
-        let ports = self.fields("/NetworkSettings/Ports");
-        let published = ports.flat_map(|(inside, bindings)| {
-            let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
-            let bindings = bindings.as_array().into_iter().flatten();
-            bindings.filter_map(move |binding| {
-                let address = binding["HostIp"].as_str().unwrap_or_default();
-                Some(PublishedPort {
-                    container_port: port.parse().ok()?,
-                    protocol,
-                    host_port: binding["HostPort"].as_str()?.parse().ok()?,
-                    address: if address.is_empty() {
-                        "0.0.0.0"
-                    } else {
-                        address
-                    },
-                })
-            })
-        });
-        let mut published: Vec<_> = published.collect();
-        published.sort();
+        let published = self.ports("/NetworkSettings/Ports");
+        let published = published.filter(|port| port.host_port().is_some());
+        let mut published: Vec<_> = published.map(PublishedPort::somewhere).collect();
+        let number = |port: &PublishedPort| port.container_port.parse::<u16>().ok();
+        published.sort_by_key(|one| (number(one), one.protocol, one.host_port(), one.address));
         published
     }
 
@@ -410,25 +395,22 @@ impl Container {
         finished.signed_duration_since(started).to_std().ok()
     }
 
-    /// The host ports that it publishes at fixed numbers: address, port and protocol.
-    pub fn fixed_ports(&self) -> Vec<(&str, u16, &str)> {
-        let bindings = self.port_bindings();
-        let fixed = bindings.filter_map(|(_, protocol, address, port)| {
-            let port = port.parse().ok().filter(|&port| port != 0)?;
-            Some((address, port, protocol))
-        });
-        fixed.collect()
+    /// The ports that it was created to publish.
+    pub fn port_bindings(&self) -> impl Iterator<Item = PublishedPort<'_>> {
+        self.ports("/HostConfig/PortBindings")
     }
 
-    /// The ports that it was created to publish: port in the container, protocol, address and port of the host. The last two
-    /// may be empty.
-    pub fn port_bindings(&self) -> impl Iterator<Item = (&str, &str, &str, &str)> {
-        let all = self.fields("/HostConfig/PortBindings");
-        all.flat_map(|(inside, hosts)| {
-            let (port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
+    fn ports(&self, pointer: &str) -> impl Iterator<Item = PublishedPort<'_>> + use<'_> {
+        self.fields(pointer).flat_map(|(inside, hosts)| {
+            let (container_port, protocol) = inside.split_once('/').unwrap_or((inside, "tcp"));
             hosts.as_array().into_iter().flatten().map(move |host| {
                 let text = |key: &str| host[key].as_str().unwrap_or_default();
-                (port, protocol, text("HostIp"), text("HostPort"))
+                PublishedPort {
+                    container_port,
+                    protocol,
+                    address: text("HostIp"),
+                    published: text("HostPort"),
+                }
             })
         })
     }

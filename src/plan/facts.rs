@@ -166,11 +166,6 @@ impl<'a> Facts<'a> {
                 .differs_from_disk(container, service, self.tool)
     }
 
-    /// Whether the Compose file builds the image of a service.
-    pub fn builds(&self, service: &str) -> bool {
-        self.projects.builds(service)
-    }
-
     /// Whether the API key may not read or change any stack of the environment. The refusal says so (B24).
     pub fn is_forbidden(&self) -> bool {
         self.remote.rights == Rights::NoStacks

@@ -3,7 +3,6 @@
 pub mod adopted;
 pub mod containers;
 pub mod foreign;
-pub mod limits;
 pub mod memory;
 pub mod mounts;
 pub mod networks;

@@ -470,27 +470,25 @@ impl Drafting<'_> {
     }
 
     fn ports(&mut self) {
-        let bindings = self
-            .one
-            .port_bindings()
-            .map(|(port, protocol, address, published)| {
-                let address = match address {
-                    "" => String::new(),
-                    v6 if v6.contains(':') => format!("[{v6}]:"),
-                    other => format!("{other}:"),
-                };
-                let published = match published {
-                    "" | "0" if address.is_empty() => String::new(),
-                    published => format!("{published}:"),
-                };
-                let order = (port.parse::<u32>().unwrap_or_default(), protocol);
-                let protocol = match protocol {
-                    "tcp" => String::new(),
-                    other => format!("/{other}"),
-                };
-                let port = format!("{address}{published}{port}{protocol}");
-                (order, vec![port.into()])
-            });
+        let bindings = self.one.port_bindings().map(|binding| {
+            let (port, protocol) = (binding.container_port, binding.protocol);
+            let address = match binding.address {
+                "" => String::new(),
+                v6 if v6.contains(':') => format!("[{v6}]:"),
+                other => format!("{other}:"),
+            };
+            let published = match binding.published {
+                "" | "0" if address.is_empty() => String::new(),
+                published => format!("{published}:"),
+            };
+            let order = (port.parse::<u32>().unwrap_or_default(), protocol);
+            let protocol = match protocol {
+                "tcp" => String::new(),
+                other => format!("/{other}"),
+            };
+            let port = format!("{address}{published}{port}{protocol}");
+            (order, vec![port.into()])
+        });
         let mut ports: Vec<_> = bindings.collect();
         ports.sort_by_key(|(order, _)| *order);
         self.list("ports", ports.into_iter().map(|(_, port)| port).collect());

@@ -23,7 +23,7 @@ use crate::{
     finding::Finding,
     model::{Container, has_address},
     parallel::in_parallel,
-    plan::{Sent, addresses_overlap},
+    plan::Sent,
     portainer::Contents,
     text::{counted, numbered, said},
 };
@@ -197,9 +197,18 @@ impl Restoration<'_, '_, '_> {
         });
         let mut problems = Vec::new();
         for container in recreated.iter().filter(|container| container.is_running()) {
-            for (address, port, protocol) in container.fixed_ports() {
-                let publishes = |other: &&Container| publishes(other, address, port, protocol);
-                if let Some(other) = others.iter().find(publishes) {
+            for binding in container.port_bindings() {
+                let Some(port) = binding.host_port() else {
+                    continue;
+                };
+                let (address, protocol) = (binding.address, binding.protocol);
+                let holds = |other: &&Container| {
+                    let published = other.published_ports();
+                    published
+                        .iter()
+                        .any(|one| one.holds(address, port, protocol))
+                };
+                if let Some(other) = others.iter().find(holds) {
                     let (name, other) = (container.name(), other.name());
                     let what = format!(
                         "{name} needs port {port}/{protocol}, which container {other} publishes"
@@ -407,14 +416,6 @@ fn has(endpoint: &Value, address: &str) -> bool {
         .map(|key| text(endpoint, key))
         .into_iter();
     all.any(|one| one.split('/').next() == Some(address))
-}
-
-fn publishes(other: &Container, address: &str, port: u16, protocol: &str) -> bool {
-    other.published_ports().iter().any(|published| {
-        published.host_port == port
-            && published.protocol == protocol
-            && addresses_overlap(Some(address), published.address)
-    })
 }
 
 /// `of the stack x`, or `outside any stack`.

@@ -317,7 +317,7 @@ impl Combining<'_, '_> {
         }
         scalars(value, &mut |scalar| {
             if !scalar.is_empty() && !is_mount(place) {
-                self.secret.insert(yaml::scalar(scalar));
+                self.secret.insert(faithful::word(scalar));
             }
         });
     }
@@ -329,7 +329,7 @@ impl Combining<'_, '_> {
             let plain = scalar.replace("$$", "$");
             let is_in = |value: &String| !value.is_empty() && plain.contains(value.as_str());
             if values.iter().any(is_in) && !is_mount(place) {
-                self.secret.insert(yaml::scalar(scalar));
+                self.secret.insert(faithful::word(scalar));
             }
         });
     }

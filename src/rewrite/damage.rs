@@ -12,7 +12,10 @@
 
 use std::fmt;
 
-use super::env_files::{DeletedLines, Where, below, env_file_keys, is_env_file, item};
+use super::{
+    env_files::{DeletedLines, Where, below, env_file_keys, is_env_file, item},
+    literal::original_line,
+};
 use composefile::{
     document::{Document, Node, NodeId, NodeKind, NodeMap},
     schema::ROOT,
@@ -55,13 +58,10 @@ pub fn damages(original: &Document<'_>, rewritten: &str, stack_dir: &str) -> Vec
             };
             walk.differences(&result)
         }
-        Err(error) => {
-            let mut kept = deleted.kept(original.text());
-            vec![Damage {
-                line: kept.nth(error.position.line - 1).unwrap_or(1),
-                what: format!("the result is not valid YAML: {}", error.message),
-            }]
-        }
+        Err(error) => vec![Damage {
+            line: original_line(original.text(), error.position.line).unwrap_or(1),
+            what: format!("the result is not valid YAML: {}", error.message),
+        }],
     };
     if damages.is_empty() {
         return damages;

@@ -79,17 +79,6 @@ impl DeletedLines {
         Self(self.0.iter().filter(is_stray).cloned().collect())
     }
 
-    /// The numbers of the lines of the text that are not deleted, counted from 1.
-    pub(super) fn kept(&self, text: &str) -> impl Iterator<Item = usize> {
-        let mut start = 0;
-        let lines = text.split_inclusive('\n').zip(1..);
-        lines.filter_map(move |(line, number)| {
-            let is_kept = !self.hold(start);
-            start += line.len();
-            is_kept.then_some(number)
-        })
-    }
-
     /// Whether a byte of the text is deleted.
     pub(super) fn hold(&self, offset: usize) -> bool {
         self.first_in(&(offset..offset + 1)).is_some()

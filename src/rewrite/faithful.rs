@@ -30,7 +30,8 @@ pub use mounts::written_services;
 pub use renamed::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK, renamed};
 pub use runs::{Runs, ServiceRuns};
 pub(in crate::rewrite) use shell::names;
-pub(in crate::rewrite) use write::quoted;
+use write::quoted;
+pub(in crate::rewrite) use write::word;
 
 pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
 use composefile::{

@@ -55,6 +55,13 @@ pub fn edits(text: &str) -> impl Iterator<Item = TextEdit> {
     })
 }
 
+/// The line of `text` that is this line of its rewrite. Both are counted from 1.
+pub fn original_line(text: &str, line: usize) -> Option<usize> {
+    let lines = text.split_inclusive('\n').zip(1..);
+    let mut kept = lines.filter(|(line, _)| !is_deleted(line));
+    kept.nth(line.checked_sub(1)?).map(|(_, number)| number)
+}
+
 /// Whether the first text of a line is `env_file:` (C30), or the line holds only a list item `.env` (C31).
 fn is_deleted(line: &str) -> bool {
     let line = line.trim_end_matches('\n').trim_start_matches(is_blank);
@@ -79,7 +86,14 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::rewrite;
+    use super::{original_line, rewrite};
+
+    #[test]
+    fn a_line_of_the_result_is_one_of_the_original() {
+        let text = "a:\n  env_file:\n    - .env\n  b:\n  env_file: x\n  c:\n";
+        let lines = [0, 1, 2, 3, 4].map(|line| original_line(text, line));
+        assert_eq!(lines, [None, Some(1), Some(4), Some(6), None]);
+    }
 
     #[test]
     fn the_directory_is_literal_and_not_read_again() {

@@ -32,6 +32,7 @@
 
 pub mod document;
 pub mod dotenv;
+pub mod duration;
 pub mod interpolate;
 pub mod path;
 pub mod places;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Fields, HOME};
 use crate::{
     compose::folder::STACK,
-    model::{Condition, Pull, WrittenService, is_shared, shared_modes},
+    model::{Condition, Pull, WrittenService, is_empty, is_shared, shared_modes},
 };
 
 /// Where a path of a text leads.
@@ -434,16 +434,6 @@ fn dependencies(fields: &Fields) -> BTreeMap<String, Dependency> {
         (name.clone(), dependency)
     });
     needs.collect()
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 /// A scalar as text.

@@ -224,8 +224,8 @@ fn a_listed_container_is_read_like_an_inspected_one() {
     assert_eq!(container.state(), "paused");
     assert_eq!(container.health(), Some("starting"));
     let ports = container.published_ports().into_iter();
-    let ports: Vec<_> = ports.map(|port| (port.address, port.host_port)).collect();
-    assert_eq!(ports, [("0.0.0.0", 8080), ("::", 8080)]);
+    let ports: Vec<_> = ports.map(|port| (port.address, port.published)).collect();
+    assert_eq!(ports, [("0.0.0.0", "8080"), ("::", "8080")]);
     assert_eq!(container.volumes(), [("data", "/data")]);
     assert!(container.has_address("lan", "172.30.0.9"));
 }

@@ -114,10 +114,10 @@ fn a_container_is_read_from_the_output_of_the_command() {
         ["cron, cron, exited", "web-1, web:1, Up 2 hours (healthy)"]
     );
     let ports = found[1].published_ports().into_iter();
-    let ports = ports.map(|port| (port.address, port.host_port, port.container_port));
+    let ports = ports.map(|port| (port.address, port.published, port.container_port));
     assert_eq!(
         ports.collect::<Vec<_>>(),
-        [("0.0.0.0", 8080, 80), ("::", 8080, 80)]
+        [("0.0.0.0", "8080", "80"), ("::", "8080", "80")]
     );
     assert_eq!(
         fake.runs(),

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::ErrorKind};
 use crate::{
     compose::{Project, Service},
     finding::{Finding, Kind},
-    model::{Container, PublishedPort},
+    model::{Container, cannot_share},
     plan::{
         Facts,
         losses::ports::{Publish, published},
@@ -42,8 +42,7 @@ pub fn held_by(
     {
         let held = ports.iter().filter_map(|port| holder(others, port));
         found.extend(held.map(|(other, port)| {
-            let (port, protocol) = (port.host_port, port.protocol);
-            let what = format!("port {port}/{protocol} is used by {}", other.name());
+            let what = format!("port {port} is used by {}", other.name());
             Finding::new(what, "stop that container, or change the port")
         }));
         let held = service.fixed_addresses().into_iter().filter_map(|fixed| {
@@ -89,13 +88,12 @@ fn twice(all: &[(&Service, Vec<Publish>)], is_asked: impl Fn(&str) -> bool) -> V
     let mut found = Vec::new();
     for (at, (one, port, fixed)) in ports.iter().enumerate() {
         let other = ports[..at].iter().find(|(name, other, others)| {
-            let address = other.address.as_deref().unwrap_or_default();
             (one, port) != (name, other)
                 && (is_asked(one) || is_asked(name))
                 && fixed.start() <= others.end()
                 && others.start() <= fixed.end()
                 && port.protocol == other.protocol
-                && overlap(port.address.as_deref(), address)
+                && cannot_share(&port.address, &other.address)
         });
         found.extend(other.map(|(other, ..)| {
             let (first, protocol) = (fixed.start(), &port.protocol);
@@ -154,7 +152,10 @@ pub fn used_on_host(
     let mut found = Vec::new();
     for (_, ports) in publishing(project, is_asked) {
         found.extend(ports.iter().filter_map(|publish| {
-            let address = publish.address.as_deref().unwrap_or("0.0.0.0");
+            let address = match publish.address.as_str() {
+                "" => "0.0.0.0",
+                address => address,
+            };
             let protocol = &publish.protocol;
             let fails = |port, why| (facts.unbindable)(address, port, protocol) == Some(why);
             // Port 0 is free: only the address is looked at.
@@ -176,52 +177,16 @@ pub fn used_on_host(
     found
 }
 
-fn holder<'a>(
-    others: &[&'a Container],
-    publish: &Publish,
-) -> Option<(&'a Container, PublishedPort<'a>)> {
+/// The container that holds one of these ports, and which: `80/tcp`.
+fn holder<'a>(others: &[&'a Container], publish: &Publish) -> Option<(&'a Container, String)> {
     let fixed = publish.fixed()?;
     others.iter().find_map(|&other| {
-        let mut ports = other.published_ports().into_iter();
-        let port = ports.find(|port| {
-            fixed.contains(&port.host_port)
-                && publish.protocol == port.protocol
-                && overlap(publish.address.as_deref(), port.address)
-        })?;
-        Some((other, port))
+        let published = other.published_ports();
+        let held = published.iter().find_map(|one| {
+            let port = one.host_port().filter(|port| fixed.contains(port))?;
+            one.holds(&publish.address, port, &publish.protocol)
+                .then_some(port)
+        });
+        Some((other, format!("{}/{}", held?, publish.protocol)))
     })
-}
-
-/// Whether two addresses of the host cannot both listen on one port.
-pub fn overlap(wanted: Option<&str>, used: &str) -> bool {
-    let wanted = wanted.unwrap_or_default();
-    let family = |address: &str| address.contains(':');
-    if wanted.is_empty() || used.is_empty() {
-        return true;
-    }
-    if family(wanted) != family(used) {
-        return false;
-    }
-    let is_any = |address: &str| matches!(address, "0.0.0.0" | "::");
-    wanted == used || is_any(wanted) || is_any(used)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::overlap;
-
-    #[test]
-    fn addresses_overlap_within_their_family() {
-        for (wanted, used, expected) in [
-            (None, "127.0.0.1", true),
-            (None, "::", true),
-            (Some("127.0.0.1"), "0.0.0.0", true),
-            (Some("127.0.0.1"), "::", false),
-            (Some("127.0.0.1"), "10.0.0.1", false),
-            (Some("0.0.0.0"), "10.0.0.1", true),
-            (Some("::1"), "::", true),
-        ] {
-            assert_eq!(overlap(wanted, used), expected, "{wanted:?} {used}");
-        }
-    }
 }

@@ -14,10 +14,7 @@ use crate::{
     compose::{ComposeVersion, Doubt, Mount, Place, Project, Rejection, Service},
     finding::{Finding, Kind},
     plan::{Facts, Form, NOT_PULLED, checks::missing, fates::Unread},
-    rewrite::{
-        env::stack_env,
-        literal::{TextEdit, edits},
-    },
+    rewrite::{env::stack_env, literal::original_line},
 };
 
 /// The reasons for which every Compose version rejects the text. `is_damaged`: the rewrite damages the text, which
@@ -33,7 +30,11 @@ pub fn refusals(facts: &Facts, is_damaged: bool) -> Vec<Finding> {
         !is_said && is_certain(facts, rejection)
     });
     let rejected = rejected.and_then(|rejection| {
-        let said = format!("{}: {}", rejection.by, lines(facts).map(&rejection.message));
+        let said = format!(
+            "{}: {}",
+            rejection.by,
+            with_lines_of_file(facts, &rejection.message)
+        );
         if rejection.is_about_files {
             let hint = "put its content into the Compose file";
             let blocker = Finding::new("Portainer cannot read files", hint).details([said]);
@@ -62,15 +63,6 @@ fn rejection<'a>(facts: &Facts<'a>) -> Option<&'a Rejection> {
     match &facts.projects.sent {
         Err(Unread::Rejected(rejection)) => Some(rejection),
         _ => None,
-    }
-}
-
-/// The lines of the Compose file. Only the literal rewrite deletes lines: what an adoption sends has the lines that Compose names.
-fn lines(facts: &Facts) -> Lines {
-    let is_literal = facts.form == Form::Literal;
-    Lines {
-        are_unknown: facts.form == Form::Resolved,
-        ..Lines::new(if is_literal { facts.source.text } else { "" })
     }
 }
 
@@ -202,7 +194,7 @@ pub fn doubt(facts: &Facts, refusals: &[Finding], keys: &[Finding]) -> Option<St
         format!(
             "{} rejects the file that is sent; the deployment fails if Compose in Portainer rejects it too: {}",
             rejection.by,
-            lines(facts).map(&rejection.message)
+            with_lines_of_file(facts, &rejection.message)
         )
     })
 }
@@ -225,7 +217,6 @@ pub fn doubts(facts: &Facts, document: &Document, first: Option<ComposeVersion>)
 
 /// What no Compose up to `last` accepts and a later one may, with its line of the Compose file `file`.
 pub fn newer(facts: &Facts, document: &Document, file: &str, last: ComposeVersion) -> Vec<String> {
-    let lines = lines(facts);
     let last = last.release();
     let keys = keys(facts, document, |since| {
         since.map_or(last <= NEWEST, |since| since > last)
@@ -236,7 +227,7 @@ pub fn newer(facts: &Facts, document: &Document, file: &str, last: ComposeVersio
         let node = service.node.get("pull_policy")?;
         let policy = node.as_str().filter(|policy| !policy.contains('$'))?;
         let is_newer = policy != "always" && !NOT_PULLED.contains(&policy);
-        let line = place(&file, lines.of(node.line()));
+        let line = place(&file, line_of_file(facts, node.line()));
         (is_newer && last < PULLS_AT_INTERVALS).then(|| format!("{line}`pull_policy: {policy}`"))
     });
     keys.chain(policies).collect()
@@ -258,7 +249,6 @@ fn keys(
     document: &Document,
     is_rejected: impl Fn(Option<Release>) -> bool,
 ) -> impl Iterator<Item = (Option<usize>, Key)> {
-    let lines = lines(facts);
     let mut rejected = Keys {
         is_rejected,
         found: Vec::new(),
@@ -268,7 +258,7 @@ fn keys(
         rejected.collect(root, &ROOT);
     }
     let found = rejected.found.into_iter();
-    found.map(move |(line, key)| (lines.of(line), key))
+    found.map(|(line, key)| (line_of_file(facts, line), key))
 }
 
 /// A key, and the first release that accepts it, if one does.
@@ -329,63 +319,26 @@ fn problem(facts: &Facts, error: &DotenvError) -> String {
     }
 }
 
-/// Line numbers of the Compose file for lines of the text that is sent.
-struct Lines {
-    /// The deleted lines of the Compose file, counted from 1.
-    deleted: Vec<usize>,
-    /// The text that is sent has lines of its own.
-    are_unknown: bool,
-}
-
-impl Lines {
-    fn new(compose: &str) -> Self {
-        let mut deleted = Vec::new();
-        let (mut line, mut at) = (1, 0);
-        for edit in edits(compose) {
-            let TextEdit::Delete(range) = edit else {
-                continue;
-            };
-            line += compose[at..range.start].matches('\n').count();
-            at = range.start;
-            deleted.push(line);
-        }
-        Self {
-            deleted,
-            are_unknown: false,
-        }
-    }
-
-    /// `None` if it is unknown.
-    fn of(&self, sent: usize) -> Option<usize> {
-        let deleted = self.deleted.iter();
-        let line = deleted.fold(sent, |line, deleted| line + usize::from(*deleted <= line));
-        (!self.are_unknown).then_some(line)
-    }
-
-    /// A message of Compose about the text that is sent, with line numbers of the Compose file.
-    fn map(&self, message: &str) -> String {
-        let mut parts = message.split("line ");
-        let mut mapped = parts.next().unwrap_or_default().to_owned();
-        for part in parts {
-            let end = part
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(part.len());
-            let (number, rest) = part.split_at(end);
-            let line = number.parse().ok().and_then(|line| self.of(line));
-            let line = line.map_or(number.to_owned(), |line| line.to_string());
-            mapped.extend(["line ", &line, rest]);
-        }
-        mapped
+/// The line of the Compose file for a line of the text that is sent. `None` if that text has lines of its own.
+fn line_of_file(facts: &Facts, sent: usize) -> Option<usize> {
+    match facts.form {
+        Form::Literal => original_line(facts.source.text, sent),
+        Form::Edited => Some(sent),
+        Form::Resolved => None,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::Lines;
-
-    #[test]
-    fn lines_are_those_of_the_compose_file() {
-        let lines = Lines::new("a:\n  env_file:\n    - .env\n  b:\n  env_file: x\n  c:\n");
-        assert_eq!([1, 2, 3].map(|line| lines.of(line)), [1, 4, 6].map(Some));
+/// A message of Compose about the text that is sent, with line numbers of the Compose file.
+fn with_lines_of_file(facts: &Facts, message: &str) -> String {
+    let mut parts = message.split("line ");
+    let mut mapped = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_digit = |c: char| c.is_ascii_digit();
+        let (number, rest) = part.split_at(part.len() - part.trim_start_matches(is_digit).len());
+        let line = number.parse().ok();
+        let line = line.and_then(|line| line_of_file(facts, line));
+        let line = line.map_or(number.to_owned(), |line| line.to_string());
+        mapped.extend(["line ", &line, rest]);
     }
+    mapped
 }

@@ -12,8 +12,8 @@ const CHOSEN: RangeInclusive<u16> = 0..=0;
 /// Published ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publish {
-    /// The address of the host; `None` for all addresses.
-    pub address: Option<String>,
+    /// The address of the host; empty for all addresses.
+    pub address: String,
     /// The ports of the host; [`CHOSEN`] if the engine chooses them.
     ports: RangeInclusive<u16>,
     targets: RangeInclusive<u16>,
@@ -24,7 +24,7 @@ impl Publish {
     /// `None` if a range of ports cannot be parsed.
     fn read(address: &str, ports: &str, targets: &str, protocol: &str) -> Option<Self> {
         Some(Self {
-            address: Some(address.to_owned()).filter(|address| !address.is_empty()),
+            address: address.to_owned(),
             ports: chosen(ports)?,
             targets: range(targets)?,
             protocol: protocol.to_owned(),
@@ -53,7 +53,7 @@ impl Publish {
             }
             None => self.ports.contains(now.ports.start()) && self.ports.contains(now.ports.end()),
         };
-        is_port && covers_address(self.address.as_deref(), now.address.as_deref())
+        is_port && covers_address(&self.address, &now.address)
     }
 
     /// As `docker ps` shows it.
@@ -62,10 +62,10 @@ impl Publish {
             (start, end) if start == end => start.to_string(),
             (start, end) => format!("{start}-{end}"),
         };
-        let address = match self.address.as_deref() {
-            Some(address) if address.contains(':') => format!("[{address}]:"),
-            Some(address) => format!("{address}:"),
-            None => String::new(),
+        let address = match self.address.as_str() {
+            "" => String::new(),
+            address if address.contains(':') => format!("[{address}]:"),
+            address => format!("{address}:"),
         };
         let inside = format!("{}/{}", range(&self.targets), self.protocol);
         if self.ports == CHOSEN {
@@ -76,14 +76,12 @@ impl Publish {
 }
 
 /// Whether a port on `after` accepts what one on `now` accepts.
-fn covers_address(after: Option<&str>, now: Option<&str>) -> bool {
+fn covers_address(after: &str, now: &str) -> bool {
     let parse = |address: &str| address.parse::<IpAddr>().ok();
-    match (after.map(parse), now.map(parse)) {
-        (None, _) => true,
-        (Some(Some(after)), _) if after.is_unspecified() => true,
-        (Some(after), Some(now)) => after == now,
-        (Some(_), None) => false,
-    }
+    let is_any = |address: IpAddr| address.is_unspecified();
+    after.is_empty()
+        || parse(after).is_some_and(is_any)
+        || !now.is_empty() && parse(after) == parse(now)
 }
 
 /// The ports of a service.
@@ -136,8 +134,8 @@ pub fn lost(facts: &Facts, container: &Container, service: &Service) -> Option<(
 /// The ports that a container was created to publish.
 fn bindings(container: &Container) -> Vec<Publish> {
     let bindings = container.port_bindings();
-    let known = bindings.filter_map(|(target, protocol, address, port)| {
-        Publish::read(address, port, target, protocol)
+    let known = bindings.filter_map(|one| {
+        Publish::read(one.address, one.published, one.container_port, one.protocol)
     });
     known.collect()
 }
@@ -178,6 +176,6 @@ mod tests {
             let covered = after_all.iter().any(|one| one.covers(&now_all[0]));
             assert_eq!(covered, expected, "{after} {now}");
         }
-        assert!(!covers_address(Some("10.0.0.1"), Some("10.0.0.2")));
+        assert!(!covers_address("10.0.0.1", "10.0.0.2"));
     }
 }

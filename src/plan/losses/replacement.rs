@@ -10,7 +10,7 @@ use crate::{
     model::{Container, is_id, tagged},
     plan::{
         Facts, fates,
-        losses::{limits, mounts, networks, ports, settings},
+        losses::{mounts, networks, ports, settings},
     },
     text::listed,
 };
@@ -46,11 +46,7 @@ pub fn losses(
         let kind = if is_edit { Kind::Edited } else { kind };
         (kind, format!("{if_recreated}{what}"))
     }));
-    let (mut edited, reset) = limits(facts, container, service, is_edited);
-    // Nothing changes these in a container that exists: they are of another text. A migration compares the texts.
-    if facts.is_adoption() {
-        edited.extend(settings::changed(facts, container, service));
-    }
+    let (edited, reset) = settings::changed(facts, container, service, is_edited);
     let reset_to = "settings reset to those of the Compose file";
     let settings = [
         (Kind::Other, reset_to, reset),
@@ -63,31 +59,6 @@ pub fn losses(
         }),
     );
     (losses, unknown)
-}
-
-/// The limits and other settings that change: those that the user edited, in the files of a container that was started by hand
-/// or in the text that Portainer deployed, and the others.
-fn limits(
-    facts: &Facts,
-    container: &Container,
-    service: &Service,
-    is_edited: bool,
-) -> (Vec<&'static str>, Vec<&'static str>) {
-    let mut others = facts.host.inspected();
-    let is_private = others.any(|container| container.text("/HostConfig/IpcMode") == "private");
-    let changed = limits::changed(container, service, is_private);
-    if is_edited {
-        return (changed, Vec::new());
-    }
-    let deployed = facts.projects.deployed.as_ref();
-    let Some(deployed) = deployed.filter(|_| !changed.is_empty()) else {
-        return (Vec::new(), changed);
-    };
-    let deployed = deployed.service(&service.name);
-    let differs = deployed.map(|deployed| limits::changed(container, deployed, is_private));
-    changed
-        .into_iter()
-        .partition(|limit| differs.as_ref().is_some_and(|all| !all.contains(limit)))
 }
 
 /// N08, M05.

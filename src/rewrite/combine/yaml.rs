@@ -2,27 +2,13 @@
 
 use serde_json::Value;
 
-use crate::rewrite::faithful::quoted;
+use crate::rewrite::faithful::word;
 
 /// The text of a mapping.
 pub fn written(value: &Value) -> String {
     let mut text = String::new();
     block(value, 0, &mut text);
     text
-}
-
-/// A string as it is written in the text.
-pub(super) fn scalar(text: &str) -> String {
-    let is_safe = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'_' | b'-');
-    let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
-    let is_type = ["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
-    if is_word
-        && text.bytes().all(is_safe)
-        && !is_type.contains(&text.to_ascii_lowercase().as_str())
-    {
-        return text.to_owned();
-    }
-    quoted(text)
 }
 
 /// Writes the entries or items of a collection that is not empty, each on its own line.
@@ -33,7 +19,7 @@ fn block(value: &Value, depth: usize, text: &mut String) {
             for (name, value) in map {
                 text.push_str(&indent);
                 // Compose doubles each `$` that it prints, but does not replace variables in keys.
-                text.push_str(&scalar(&name.replace("$$", "$")));
+                text.push_str(&word(&name.replace("$$", "$")));
                 text.push(':');
                 below(value, depth + 1, text);
             }
@@ -66,7 +52,7 @@ fn below(value: &Value, depth: usize, text: &mut String) {
             text.push('\n');
             return block(value, depth, text);
         }
-        Value::String(string) => scalar(string),
+        Value::String(string) => word(string),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     };
     text.push(' ');

@@ -129,8 +129,8 @@ fn flat_entry((name, value): &NewEntry) -> String {
 pub(super) fn flat(value: &NewValue) -> String {
     let joined = |parts: Vec<String>| parts.join(", ");
     match value {
-        NewValue::Word(text) if is_word(text) => text.clone(),
-        NewValue::Text(text) | NewValue::Word(text) => quoted(text),
+        NewValue::Word(text) => word(text),
+        NewValue::Text(text) => quoted(text),
         NewValue::True => "true".to_owned(),
         NewValue::External(volume) => format!("{{external: true, name: {}}}", quoted(volume)),
         NewValue::List(items) => {
@@ -152,6 +152,15 @@ fn key(name: &str) -> String {
         name.to_owned()
     } else {
         quoted(name)
+    }
+}
+
+/// A text, in quotes unless it needs none.
+pub(in crate::rewrite) fn word(text: &str) -> String {
+    if is_word(text) {
+        text.to_owned()
+    } else {
+        quoted(text)
     }
 }
 

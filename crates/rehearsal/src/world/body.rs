@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use composefile::path::clean;
+use composefile::{duration::seconds, path::clean};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
     resolve::Project,
     service::Service,
     state::World,
-    typed::{number, seconds},
+    typed::number,
     values::{entries, fraction, labels, many, text, texts},
 };
 
@@ -27,16 +27,19 @@ const CONFIG: &str = "Hostname:hostname Domainname:domainname User:user WorkingD
                       StopSignal:stop_signal Tty:tty OpenStdin:stdin_open Entrypoint:entrypoint";
 
 /// The same of `HostConfig`.
-const HOST_CONFIG: &str = "CgroupParent:cgroup_parent CpuShares:cpu_shares CpusetCpus:cpuset Init:init \
-                           OomScoreAdj:oom_score_adj PidsLimit:pids_limit Privileged:privileged \
-                           ReadonlyRootfs:read_only Runtime:runtime UsernsMode:userns_mode UTSMode:uts";
+const HOST_CONFIG: &str = "Annotations:annotations CgroupParent:cgroup_parent CgroupnsMode:cgroup CpuShares:cpu_shares \
+                           CpusetCpus:cpuset Init:init OomKillDisable:oom_kill_disable OomScoreAdj:oom_score_adj \
+                           PidsLimit:pids_limit Privileged:privileged ReadonlyRootfs:read_only Runtime:runtime \
+                           StorageOpt:storage_opt Sysctls:sysctls UsernsMode:userns_mode UTSMode:uts \
+                           VolumeDriver:volume_driver";
 
 /// The fields of `HostConfig` that are empty lists without a key.
 const LISTS: &str = "CapAdd:cap_add CapDrop:cap_drop DeviceCgroupRules:device_cgroup_rules Dns:dns DnsOptions:dns_opt \
                      DnsSearch:dns_search GroupAdd:group_add SecurityOpt:security_opt Links:external_links";
 
 /// The fields of `HostConfig` that are sizes.
-const SIZES: &str = "Memory:mem_limit MemoryReservation:mem_reservation MemorySwap:memswap_limit";
+const SIZES: &str =
+    "Memory:mem_limit MemoryReservation:mem_reservation MemorySwap:memswap_limit ShmSize:shm_size";
 
 /// The pairs of one of these tables.
 fn fields(table: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -106,6 +109,22 @@ impl World {
         }
         for (field, key) in fields(SIZES) {
             host[field] = number(&service[key]);
+        }
+        if !service["extra_hosts"].is_null() {
+            let hosts = texts(&service["extra_hosts"]).into_iter();
+            host["ExtraHosts"] = hosts.map(|host| host.replacen('=', ":", 1)).collect();
+        }
+        if service["ulimits"].is_object() {
+            let limits = entries(&service["ulimits"]).map(|(name, limit)| {
+                let side = |side: &str| limit.get(side).unwrap_or(limit);
+                json!({ "Name": name, "Soft": side("soft"), "Hard": side("hard") })
+            });
+            host["Ulimits"] = limits.collect();
+        }
+        if service["logging"].is_object() {
+            let driver = text(&service["logging"]["driver"]);
+            let driver = driver.unwrap_or_else(|| "json-file".to_owned());
+            host["LogConfig"] = json!({ "Type": driver, "Config": service["logging"]["options"] });
         }
         for (field, key) in fields("NetworkMode:network_mode PidMode:pid IpcMode:ipc") {
             let mode = run.service.text(key);
@@ -297,9 +316,21 @@ fn bindings(service: &Value) -> Value {
 }
 
 fn health(check: &Value) -> Value {
-    match check.get("test") {
-        _ if check["disable"] == true => json!({ "Test": ["NONE"] }),
-        Some(test) => json!({ "Test": test }),
-        None => json!({}),
+    if check["disable"] == true {
+        return json!({ "Test": ["NONE"] });
     }
+    let mut health = json!({});
+    for (field, key) in fields("Test:test Retries:retries") {
+        if !check[key].is_null() {
+            health[field] = check[key].clone();
+        }
+    }
+    let spans =
+        "Interval:interval Timeout:timeout StartPeriod:start_period StartInterval:start_interval";
+    for (field, key) in fields(spans) {
+        if let Some(span) = text(&check[key]) {
+            health[field] = fraction((seconds(&span) * 1e9).round());
+        }
+    }
+    health
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use composefile::duration;
 use serde_json::{Value, json};
 
 use super::values::{entries, fraction, labels, many, pairs, text, texts};
@@ -215,7 +216,7 @@ fn bytes(size: &str) -> i64 {
 
 /// A span as Go prints it: `90s` → `1m30s`
 fn span(text: &str) -> String {
-    let seconds = seconds(text);
+    let seconds = duration::seconds(text);
     let whole = seconds.trunc();
     let (hours, minutes) = (whole / 3600.0, (whole % 3600.0) / 60.0);
     let rest = whole % 60.0 + seconds.fract();
@@ -228,29 +229,4 @@ fn span(text: &str) -> String {
         (0.0, minutes) => format!("{minutes}m{rest}s"),
         (hours, minutes) => format!("{hours}h{minutes}m{rest}s"),
     }
-}
-
-/// The seconds of a span: `1m30s` → 90
-pub(super) fn seconds(text: &str) -> f64 {
-    let mut rest = text;
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| c.is_alphabetic()).unwrap_or(rest.len());
-        let (number, after) = rest.split_at(digits);
-        let end = after
-            .find(|c: char| !c.is_alphabetic())
-            .unwrap_or(after.len());
-        let (unit, after) = after.split_at(end);
-        let each = match unit {
-            "h" => 3600.0,
-            "m" => 60.0,
-            "ms" => 1e-3,
-            "us" | "µs" => 1e-6,
-            "ns" => 1e-9,
-            _ => 1.0,
-        };
-        seconds += number.parse::<f64>().unwrap_or_default() * each;
-        rest = after;
-    }
-    seconds
 }

@@ -24,7 +24,7 @@ impl Blocking<'_, '_> {
         let (tool, dir) = (self.facts.tool, self.facts.dir);
         for (service, image) in absent_images(project, self.facts.host) {
             absent.push(format!("{service}: {}", image.image));
-            if self.facts.builds(service) {
+            if self.facts.projects.builds(service) {
                 build.push(service);
             } else {
                 let platform = image.platform.iter();
