@@ -2,8 +2,6 @@
 
 mod services;
 
-use std::collections::BTreeSet;
-
 use composefile::document::Document;
 
 use crate::{
@@ -103,7 +101,7 @@ impl Plan {
             .map(|document| validation::doubts(facts, document, None));
         let keys = keys.unwrap_or_default();
         let Some(project) = project else {
-            let missing = missing::missing(facts, None, &BTreeSet::new());
+            let missing = missing::missing(facts);
             self.blockers.extend(missing.refusals);
             self.images.extend(absent_images(facts));
             let doubt = validation::doubt(facts, &self.blockers, &keys);
@@ -121,7 +119,7 @@ impl Plan {
         self.blockers
             .extend(validation::rejects(rejected.collect()));
         self.warn_all(steering.doubt());
-        let missing = missing::missing(facts, Some(project), &BTreeSet::new());
+        let missing = missing::missing(facts);
         let mut refusals = missing.refusals;
         self.warnings.extend(keys);
         self.images.extend(missing.pulls);

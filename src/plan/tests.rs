@@ -385,7 +385,7 @@ models:
         let words = |line: String| line.split('`').nth(1).unwrap().to_owned();
         found.into_iter().map(words).collect::<Vec<_>>().join(" ")
     };
-    let since_26 = "gpus sbom entitlements label_file image interface_name include resourcess models pull_policy: daily";
+    let since_26 = "include gpus sbom entitlements label_file image interface_name resourcess models pull_policy: daily";
     assert_eq!(rejected(2, 26, 1), since_26);
     let since_29 = since_26.replace(" entitlements", "");
     assert_eq!(rejected(2, 29, 2), since_29);

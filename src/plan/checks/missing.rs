@@ -36,19 +36,19 @@ pub struct Missing {
     foreign: Vec<String>,
 }
 
-/// Looks for what does not exist. Without a project, only the files are known that the text names. An adoption creates the volumes `created`.
-pub fn missing(facts: &Facts, project: Option<&Project>, created: &BTreeSet<String>) -> Missing {
+/// Looks for what does not exist. If Compose cannot read the text, only the files are known that it names.
+pub fn missing(facts: &Facts) -> Missing {
     use Kind::{MissingFiles, OnEngine, UnreadableFiles};
     let others = facts.host.others.as_ref();
     let mut search = FileChecks {
         facts,
-        created,
         portainer: others.and_then(|all| permissions::portainer(all, facts.portainer_port?)),
         missing: Missing::default(),
     };
     if let Some(document) = facts.document {
         search.files(document);
     }
+    let project = facts.projects.sent.as_ref().ok();
     for service in project.into_iter().flat_map(|project| &project.services) {
         search.mounts(service);
         search.content(service);
@@ -176,7 +176,6 @@ pub fn reads_files(document: &Document) -> bool {
 
 struct FileChecks<'a, 'f> {
     facts: &'a Facts<'f>,
-    created: &'a BTreeSet<String>,
     /// Portainer's container, if Portainer runs on this host and its container can be identified.
     portainer: Option<&'f Container>,
     missing: Missing,
@@ -352,7 +351,7 @@ impl FileChecks<'_, '_> {
         for (_, volume) in service.volumes().filter(|(_, volume)| volume.is_external) {
             let name = &volume.name;
             let exists = known.as_ref().is_none_or(|all| named(all, name).is_some());
-            if !exists && !self.created.contains(name) {
+            if !exists && !self.facts.runs.created.contains(name) {
                 external.push(format!("volume {name} does not exist"));
             }
         }

@@ -84,7 +84,7 @@ impl Plan {
         let compose = facts.portainer_compose();
         let steering = Steering::new(facts, project);
         self.block(permissions::admin_only(facts, project), facts.file);
-        let missing = missing::missing(facts, Some(project), &facts.runs.created);
+        let missing = missing::missing(facts);
         self.images = missing.pulls.into_iter().collect();
         self.block(missing.refusals, facts.file);
         self.warn_all(missing.doubts);

@@ -3,9 +3,9 @@
 use std::{collections::HashSet, fmt};
 
 use composefile::{
-    document::{Document, Node, NodeId},
+    document::{Document, Node},
     dotenv::{self, DotenvError},
-    schema::{self, NEWEST, ROOT, Release},
+    schema::{NEWEST, ROOT, Release, SchemaNode},
     services::services,
 };
 use serde_json::Value;
@@ -249,15 +249,30 @@ fn keys(
     document: &Document,
     is_rejected: impl Fn(Option<Release>) -> bool,
 ) -> impl Iterator<Item = (Option<usize>, Key)> {
-    let mut rejected = Keys {
-        is_rejected,
-        found: Vec::new(),
-        done: HashSet::new(),
-    };
-    if let Some(root) = document.root() {
-        rejected.collect(root, &ROOT);
+    let (mut found, mut done) = (Vec::new(), HashSet::new());
+    let mut ahead: Vec<(Node, &'static SchemaNode)> = Vec::new();
+    ahead.extend(document.root().map(|root| (root, &ROOT)));
+    while let Some((node, place)) = ahead.pop() {
+        // Aliases can repeat a mapping.
+        if node.is_scalar() || !done.insert((node.resolved().id(), place)) {
+            continue;
+        }
+        for entry in node.entries() {
+            let Some(name) = entry.name() else { continue };
+            let since = place.since(name);
+            if is_rejected(since) {
+                let name = name.to_owned();
+                found.push((entry.key.line(), Key { name, since }));
+            } else if let Some(below) = place.key(name) {
+                ahead.push((entry.value, below));
+            }
+        }
+        // The items of a merge have no place of their own.
+        let below = place.item().unwrap_or(place);
+        ahead.extend(node.items().map(|item| (item, below)));
     }
-    let found = rejected.found.into_iter();
+    found.sort_by_key(|(line, _)| *line);
+    let found = found.into_iter();
     found.map(|(line, key)| (line_of_file(facts, line), key))
 }
 
@@ -276,35 +291,6 @@ impl fmt::Display for Key {
                 write!(f, ", which requires Compose {major}.{minor}.{patch}")
             }
             None => Ok(()),
-        }
-    }
-}
-
-struct Keys<F> {
-    is_rejected: F,
-    found: Vec<(usize, Key)>,
-    /// Aliases can repeat a mapping.
-    done: HashSet<(NodeId, &'static schema::SchemaNode)>,
-}
-
-impl<F: Fn(Option<Release>) -> bool> Keys<F> {
-    fn collect(&mut self, node: Node<'_>, place: &'static schema::SchemaNode) {
-        if node.is_scalar() || !self.done.insert((node.resolved().id(), place)) {
-            return;
-        }
-        for entry in node.entries() {
-            let Some(name) = entry.name() else { continue };
-            let since = place.since(name);
-            if (self.is_rejected)(since) {
-                let name = name.to_owned();
-                self.found.push((entry.key.line(), Key { name, since }));
-            } else if let Some(below) = place.key(name) {
-                self.collect(entry.value, below);
-            }
-        }
-        for item in node.items() {
-            // The items of a merge have no place of their own.
-            self.collect(item, place.item().unwrap_or(place));
         }
     }
 }

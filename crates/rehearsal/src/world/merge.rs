@@ -30,10 +30,10 @@ impl ComposeFiles<'_> {
         for path in self.paths()? {
             let text = self.open(&path)?;
             let invalid = |what: String| format!("validating {path}: {what}");
-            if by_library {
-                values::reject_dates(&text).map_err(invalid)?;
+            let (mut file, date) = self.parse(&text)?;
+            if let Some(date) = date.filter(|_| by_library) {
+                return Err(invalid(date));
             }
-            let mut file = self.parse(&text)?;
             if !file.is_object() {
                 return Err("top-level object must be a mapping".to_owned());
             }
@@ -65,7 +65,7 @@ impl ComposeFiles<'_> {
         Ok(root)
     }
 
-    fn parse(&self, text: &str) -> Result<Value, String> {
+    fn parse(&self, text: &str) -> Result<(Value, Option<String>), String> {
         values::read(text, self.interpolates.then_some(self.shell))
     }
 
@@ -92,7 +92,7 @@ impl ComposeFiles<'_> {
                 // The paths in another file start from its directory.
                 let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
                 let there = ComposeFiles { folder, ..*self };
-                let mut base = there.service(&self.parse(&self.open(&path)?)?, &of, depth + 1)?;
+                let mut base = there.service(&self.parse(&self.open(&path)?)?.0, &of, depth + 1)?;
                 if let Some(base) = base.as_object_mut() {
                     canonical::long(&of, base, &there, Form::Program)?;
                 }

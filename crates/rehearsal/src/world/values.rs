@@ -9,27 +9,21 @@ use composefile::{
     interpolate::{Lookup, interpolate},
 };
 
-/// Parses `text`. A variable that is missing in `variables` is unset; without any, they stay as they are written.
+/// Parses `text`. A variable that is missing in `variables` is unset; without any, they stay as they are written. Also returns what
+/// the library says about a date without quotes (N31).
 pub(super) fn read(
     text: &str,
     variables: Option<&BTreeMap<String, String>>,
-) -> Result<Value, String> {
+) -> Result<(Value, Option<String>), String> {
     let document = Document::parse(text)
         .map_err(|error| format!("yaml: line {}: {}", error.position.line, error.message))?;
     let lookup = |name: &str| variables?.get(name).cloned();
     let lookup: Option<Lookup<'_>> = variables.is_some().then_some(&lookup);
+    let date = document.nodes().find(|node| node.printed_date().is_some());
+    let date = date.map(|node| format!("{} invalid jsonType time.Time", node.path()));
     let root = document.root();
-    root.map_or(Ok(Value::Null), |root| value_of(root, "", lookup))
-}
-
-/// What the library says about a date without quotes (N31).
-pub(super) fn reject_dates(text: &str) -> Result<(), String> {
-    let document = Document::parse(text).unwrap_or_default();
-    let mut nodes = document.nodes();
-    match nodes.find(|node| node.printed_date().is_some()) {
-        Some(node) => Err(format!("{} invalid jsonType time.Time", node.path())),
-        None => Ok(()),
-    }
+    let value = root.map_or(Ok(Value::Null), |root| value_of(root, "", lookup));
+    Ok((value?, date))
 }
 
 fn value_of(node: Node<'_>, path: &str, lookup: Option<Lookup<'_>>) -> Result<Value, String> {
