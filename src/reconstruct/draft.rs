@@ -11,19 +11,16 @@ use super::{
     Read,
     objects::{known, renamed},
 };
-use crate::model::{Container, compose_label, is_empty, is_short_id, is_unset};
+use crate::model::{Container, ContainerSetting, compose_label, is_empty, is_short_id, is_unset};
 
 pub(super) type Fields = Map<String, Value>;
 
-/// Settings that a Compose file has, too, under another name.
-const OF_CONFIG: &str = "Domainname=domainname MacAddress=mac_address Tty=tty OpenStdin=stdin_open";
-const OF_HOST: &str = "ReadonlyRootfs=read_only Privileged=privileged \
-    Dns=dns DnsSearch=dns_search DnsOptions=dns_opt GroupAdd=group_add ExtraHosts=extra_hosts Sysctls=sysctls \
-    OomScoreAdj=oom_score_adj OomKillDisable=oom_kill_disable CpuShares=cpu_shares CpuQuota=cpu_quota \
-    CpuPeriod=cpu_period CpusetCpus=cpuset CgroupParent=cgroup_parent UsernsMode=userns_mode UTSMode=uts \
-    DeviceCgroupRules=device_cgroup_rules";
+/// Settings that a Compose file has in the same form.
+const OF_CONFIG: &str = "Domainname MacAddress Tty OpenStdin";
+const OF_HOST: &str = "ReadonlyRootfs Privileged Dns DnsSearch DnsOptions GroupAdd ExtraHosts Sysctls OomScoreAdj OomKillDisable CpuShares \
+    CpuQuota CpuPeriod CpusetCpus CgroupParent UsernsMode UTSMode DeviceCgroupRules";
 /// Settings that an image has, too.
-const OF_IMAGE: &str = "User=user WorkingDir=working_dir StopSignal=stop_signal";
+const OF_IMAGE: &str = "User WorkingDir StopSignal";
 const OF_CHECK: &str = "Test=test Interval=interval Timeout=timeout StartPeriod=start_period \
     StartInterval=start_interval Retries=retries";
 const OF_DEVICE: &str = "Driver=driver Count=count DeviceIDs=device_ids Options=options";
@@ -115,11 +112,11 @@ impl Drafting<'_> {
     /// The first values that the container has, and its image does not.
     fn same(&mut self) {
         let one = &self.one.0;
-        self.draft.fields = renamed(&one["Config"], OF_CONFIG);
-        let of_host = renamed(&one["HostConfig"], OF_HOST);
+        self.draft.fields = settings(&one["Config"], OF_CONFIG);
+        let of_host = settings(&one["HostConfig"], OF_HOST);
         self.draft.fields.extend(of_host);
-        let of_image = renamed(&self.image.0["Config"], OF_IMAGE);
-        for (key, value) in renamed(&one["Config"], OF_IMAGE) {
+        let of_image = settings(&self.image.0["Config"], OF_IMAGE);
+        for (key, value) in settings(&one["Config"], OF_IMAGE) {
             if of_image.get(&key) == Some(&value) {
                 self.choose(&key, [Value::Null, value]);
             } else {
@@ -627,6 +624,14 @@ impl Drafting<'_> {
         let value = if is_plain { names() } else { Value::from(all) };
         self.set("depends_on", value);
     }
+}
+
+/// The settings of an object that are not at their default, by their keys in a Compose file.
+fn settings(object: &Value, fields: &str) -> Fields {
+    let settings = fields.split_whitespace().filter_map(ContainerSetting::of);
+    let set = settings.filter(|setting| !is_unset(&object[setting.field]));
+    set.map(|setting| (setting.key.to_owned(), object[setting.field].clone()))
+        .collect()
 }
 
 /// The name of the secret that a mount is.
