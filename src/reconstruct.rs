@@ -291,9 +291,17 @@ impl Read {
         let container = &self.services[service].0;
         let mut volumes = container.volumes().into_iter();
         let mut networks = container.networks();
-        if let Some((_, target)) = volumes.find(|(name, _)| self.objects.is_anonymous(name)) {
-            let target = printable(target);
-            let why = format!("the anonymous volume at {target} gets a name; its data stays");
+        if let Some((volume, target)) = volumes.find(|(name, _)| self.objects.is_anonymous(name)) {
+            let owner = self.owner_of(volume, container);
+            let why = owner.map_or_else(
+                || {
+                    format!(
+                        "the anonymous volume at {} gets a name; its data stays",
+                        printable(target)
+                    )
+                },
+                |owner| format!("volumes are shared with {owner}, which is recreated"),
+            );
             return Sameness::Different(why);
         }
         match networks.find(|(name, _)| self.objects.is_unlike(name)) {
@@ -303,6 +311,17 @@ impl Read {
             )),
             None => Sameness::Equal,
         }
+    }
+
+    /// The other service whose volume a container mounts because of `volumes_from`.
+    fn owner_of(&self, volume: &str, container: &Container) -> Option<&str> {
+        container.items("/HostConfig/VolumesFrom").next()?;
+        let mut others = self.services.iter();
+        let owner = others.find(|(_, (other, _))| {
+            let mut volumes = other.volumes().into_iter();
+            other.id() != container.id() && volumes.any(|(name, _)| name == volume)
+        });
+        owner.map(|(name, _)| name.as_str())
     }
 
     fn containers(&self) -> BTreeMap<String, String> {

@@ -59,12 +59,12 @@ fn plan_each(
                 console,
             )
         };
+        if arguments.output == Output::Text && !plans.is_empty() {
+            console.parts(&[]);
+        }
         let own_code = match plan() {
             Ok(plan) => {
                 if arguments.output == Output::Text {
-                    if !plans.is_empty() {
-                        console.parts(&[]);
-                    }
                     show(&plan, console);
                 }
                 let code = code_of(&plan, arguments.exit_code);
