@@ -177,12 +177,12 @@ impl<'a> Comparison<'a, '_> {
         let [Some(old), Some(new)] = self.images() else {
             return false;
         };
-        let given = service.get("labels").and_then(Value::as_object);
+        let given = json!({ "Config": { "Labels": service.get("labels") } });
+        let given = Container(given);
         let is_of = |image: &Value| {
             let image = Container(image.clone());
             let mut expected = image.labels();
-            let given = given.into_iter().flatten();
-            expected.extend(given.map(|(name, value)| (name.as_str(), value)));
+            expected.extend(given.labels());
             expected == container.labels()
         };
         service.get("label_file").is_none() && !is_of(old) && !is_of(new)
