@@ -47,13 +47,17 @@ pub struct Location {
 }
 
 impl Location {
-    /// Whether a directory has a Compose file, by any of the names.
+    /// Whether a directory has a Compose file: by any of the names, or in the `COMPOSE_FILE` of its `.env`.
     pub fn has_file(&self, dir: &Path) -> bool {
         let own = format!("{}-compose.yml", self.tool);
         let mut names = DEFAULT_FILES.into_iter().chain([own.as_str()]);
         match &self.file {
             Some(file) => disk::exists(&dir.join(file)),
-            None => names.any(|name| disk::exists(&dir.join(name))),
+            None => {
+                let mut named = listed(dir).unwrap_or_default().into_iter();
+                names.any(|name| disk::exists(&dir.join(name)))
+                    || named.any(|name| disk::exists(&dir.join(name)))
+            }
         }
     }
 }
