@@ -49,16 +49,14 @@ pub struct Location {
 impl Location {
     /// Whether a directory has a Compose file: by any of the names, or in the `COMPOSE_FILE` of its `.env`.
     pub fn has_file(&self, dir: &Path) -> bool {
+        let exists = |name: &str| disk::exists(&dir.join(name));
+        if let Some(file) = &self.file {
+            return exists(file);
+        }
         let own = format!("{}-compose.yml", self.tool);
         let mut names = DEFAULT_FILES.into_iter().chain([own.as_str()]);
-        match &self.file {
-            Some(file) => disk::exists(&dir.join(file)),
-            None => {
-                let mut named = listed(dir).unwrap_or_default().into_iter();
-                names.any(|name| disk::exists(&dir.join(name)))
-                    || named.any(|name| disk::exists(&dir.join(name)))
-            }
-        }
+        let listed = || listed(dir).unwrap_or_default();
+        names.any(exists) || listed().iter().any(|name| exists(name))
     }
 }
 
