@@ -48,9 +48,10 @@ impl Listener {
             let listener = format!("/proc/{}/fd/{own}", std::process::id());
             while let Ok(connection) = accept_with(&self.socket, SocketFlags::CLOEXEC) {
                 let (input, output) = (connection.try_clone()?, connection);
+                // On a socket, bash would read the user's files, as for a remote shell.
                 let mut command = Command::new("bash");
                 command
-                    .args(["-c", &script])
+                    .args(["--norc", "-c", &script])
                     .env("LISTENER", &listener)
                     .current_dir(&folder)
                     .stdin(input)
