@@ -160,6 +160,15 @@ impl<'a> Comparison<'a, '_> {
                 Some(exposed)
             }
             (_, None) => Some(Value::Null),
+            // Docker before 25 drops it.
+            ("Healthcheck", Some(value)) => {
+                let mut check = (setting.shown)(value)?;
+                let has = self.container.at("/Config/Healthcheck/StartInterval");
+                if has.is_none_or(|has| *has == 0) {
+                    check["StartInterval"] = Value::Null;
+                }
+                Some(check)
+            }
             (_, Some(value)) => (setting.shown)(value),
         }
     }
@@ -412,7 +421,7 @@ mod tests {
             (
                 "Config",
                 json!({"Healthcheck": {"Test": ["CMD", "a"], "Interval": 1_500_000_000, "Retries": 3}}),
-                "healthcheck: {test: [CMD, a], interval: 1.5s, retries: 3}",
+                "healthcheck: {test: [CMD, a], interval: 1.5s, retries: 3, start_interval: 1s}",
                 "healthcheck: {test: [CMD, a], interval: 5s, retries: 3}",
                 "health check",
             ),
