@@ -313,15 +313,16 @@ impl Read {
         }
     }
 
-    /// The other service whose volume a container mounts because of `volumes_from`.
+    /// The service in the `volumes_from` of a container that mounts this volume, too.
     fn owner_of(&self, volume: &str, container: &Container) -> Option<&str> {
-        container.items("/HostConfig/VolumesFrom").next()?;
-        let mut others = self.services.iter();
-        let owner = others.find(|(_, (other, _))| {
-            let mut volumes = other.volumes().into_iter();
-            other.id() != container.id() && volumes.any(|(name, _)| name == volume)
+        let sources = container.items("/HostConfig/VolumesFrom");
+        let ids = sources.filter_map(|from| from.as_str()?.split(':').next());
+        let mut services = ids.filter_map(|id| self.ids.get(id));
+        let owner = services.find(|service| {
+            let mut volumes = self.services[*service].0.volumes().into_iter();
+            volumes.any(|(name, _)| name == volume)
         });
-        owner.map(|(name, _)| name.as_str())
+        owner.map(String::as_str)
     }
 
     fn containers(&self) -> BTreeMap<String, String> {
