@@ -34,11 +34,11 @@ use crate::{
     portainer::{BaseUrl, PortainerReader, Repository},
     rewrite::{
         env::{secret_values, secrets, stack_env},
-        faithful::{Runs, compose_files, written_services},
+        faithful::{self, Runs, written_services},
     },
     run::{Seen, Subject},
     snapshot::{Place, Snapshot, Unfinished},
-    stack::{Files, Shell, Stack, StackText, is_same},
+    stack::{Files, Shell, Stack, StackText},
     text::Mask,
 };
 
@@ -391,6 +391,7 @@ impl Situation<'_> {
             projects,
             host: &before.host,
             remote: &before.remote,
+            portainer: before.portainer_compose(self.tool),
             before,
             record: record
                 .map(|record| RecordFacts::new(record, contents, &before.last_sent, sent)),
@@ -492,37 +493,22 @@ impl Situation<'_> {
 }
 
 /// The files that Compose reads for a stack: those from which its containers were started, or those that it finds.
-pub fn files(stack: &Stack, source: &StackText) -> Files {
+pub fn files(stack: &Stack, found: impl FnOnce() -> Vec<String>) -> Files {
     let found = || Files {
-        compose: found_files(stack, source),
+        compose: found(),
         env: Vec::new(),
     };
     stack.started().cloned().unwrap_or_else(found)
 }
 
-/// The Compose files that Compose finds by itself: those of `COMPOSE_FILE`, or the file and its override file.
-fn found_files(stack: &Stack, source: &StackText) -> Vec<String> {
+/// What Compose finds by itself: the name of the project, if the files can be parsed, and the Compose files.
+pub fn found(stack: &Stack, source: &StackText) -> (Option<String>, Vec<String>) {
     let shell = Shell::of(stack, None, |_| Vec::new());
-    let found = compose_files(&source.compose, source.env.as_deref(), &shell.context());
-    found.unwrap_or_else(|| vec![stack.file().to_owned()])
-}
-
-/// The files that Compose finds besides all those from which the stack's containers were started. They are not read.
-pub fn added_files(stack: &Stack, source: &StackText) -> Vec<String> {
-    let Some(started) = stack.started() else {
-        return Vec::new();
-    };
-    let found = found_files(stack, source);
-    let has = |files: &[String], file: &String| {
-        let path = stack.dir().join(file);
-        let mut files = files.iter();
-        files.any(|other| is_same(&stack.dir().join(other), &path))
-    };
-    if !started.compose.iter().all(|file| has(&found, file)) {
-        return Vec::new();
+    let (text, env) = (&source.compose, source.env.as_deref());
+    match faithful::found(text, env, &shell.context()) {
+        Some((project, files)) => (Some(project), files),
+        None => (None, vec![stack.file().to_owned()]),
     }
-    let added = found.iter().filter(|file| !has(&started.compose, file));
-    added.cloned().collect()
 }
 
 /// What a Compose program reads in the files of a stack on disk, under the name that it gives the project. Every file that it

@@ -14,7 +14,7 @@ use crate::{
     failure::Failure,
     finding::Finding,
     model::{Container, Variable, compose_label},
-    observe::{Depth, Situation, added_files, mask, with_hint},
+    observe::{Depth, Situation, mask, with_hint},
     parallel::side_by_side,
     plan::{
         self, AdoptFlags, Before, Facts, Form, InPortainer, Keep, Parsed, Plan, Projects, Sent,
@@ -142,6 +142,9 @@ impl Prepared {
                     &planner.asking,
                 );
             }
+        }
+        if !plan.is_left_to_git() && situation.git.is_none() {
+            plan.warn_all(not_read(stack, &texts));
         }
         complete(&mut plan, &runs, (situation, &source), &before);
         let combined = texts.combined.as_ref().map(|one| one.files(&texts.files));
@@ -305,9 +308,9 @@ fn warnings(plan: &Plan, runs: &Runs, situation: &Situation, before: &Before) ->
     unnamed.into_iter().chain(left).collect()
 }
 
-/// The files that were added to the stack after its containers were started.
-fn not_read(stack: &Stack, source: &StackText) -> Option<String> {
-    let added = added_files(stack, source);
+/// Says which files were added to the stack after its containers were started.
+fn not_read(stack: &Stack, texts: &Texts) -> Option<String> {
+    let added = texts.added(stack);
     let are = said(&added, "is")?;
     let them = if added.len() == 1 { "it" } else { "them" };
     Some(format!(
@@ -476,9 +479,6 @@ fn complete(
     before: &Before,
 ) {
     plan.warn_all(warnings(plan, runs, situation, before));
-    if !plan.is_left_to_git() && situation.git.is_none() {
-        plan.warn_all(not_read(situation.stack, source));
-    }
     let containers = before.host.containers.as_deref().unwrap_or_default();
     let touched = plan.touched(containers);
     situation.lose_foreign(before, &touched, plan);

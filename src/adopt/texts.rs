@@ -14,7 +14,7 @@ use crate::{
         faithful::{self, Faithful, ONE_FILE, Runs},
         literal::{self, TextEdit},
     },
-    stack::{Files, FilesRead, Shell, Stack, StackText},
+    stack::{Files, FilesRead, Shell, Stack, StackText, is_same},
 };
 
 /// How a text is made.
@@ -47,6 +47,8 @@ pub(super) fn different(files: &str, key: &str) -> Finding {
 pub(super) struct Texts {
     /// The files that Compose reads.
     pub(super) files: Files,
+    /// The Compose files that Compose finds by itself.
+    found: Vec<String>,
     pub(super) combined: Option<Combined>,
     /// The shell in which the text is read, with the name of the project.
     named: Shell,
@@ -69,7 +71,8 @@ impl Texts {
         let named = Shell::of(stack, Some(stack.name().as_str()), |context| {
             faithful::env_files_needed(text, env, context)
         });
-        let files = observe::files(stack, source);
+        let (project, found) = observe::found(stack, source);
+        let files = observe::files(stack, || found.clone());
         // Compose opens them all, now or for the config hashes. What they would expand to is bounded here, so nothing that reads
         // them comes before (B43).
         let read = stack.read_files(&files)?;
@@ -77,12 +80,10 @@ impl Texts {
         let is_other = files.compose.len() == 1 && files.compose != [stack.file()];
         let is_alone = files.compose == [stack.file()] && files.env.is_empty();
         let mut texts = Self {
-            project: {
-                let alone = Shell::of(stack, None, |_| Vec::new());
-                faithful::project_name(text, env, &alone.context())
-            },
+            project,
             combined: None,
             files,
+            found,
             named,
             first,
         };
@@ -107,6 +108,22 @@ impl Texts {
         let deletes = literal::edits(text).any(|edit| matches!(edit, TextEdit::Delete(_)));
         let rewritten = (!deletes).then(|| literal::rewrite(text, stack.dir_text()));
         rewritten.into_iter().chain([text.clone()]).collect()
+    }
+
+    /// The files that were added to the stack after its containers were started. They are not read.
+    pub(super) fn added(&self, stack: &Stack) -> Vec<&str> {
+        let is_listed = |files: &[String], file: &String| {
+            let path = stack.dir().join(file);
+            let mut files = files.iter();
+            files.any(|other| is_same(&stack.dir().join(other), &path))
+        };
+        let started = &self.files.compose;
+        if !started.iter().all(|file| is_listed(&self.found, file)) {
+            return Vec::new();
+        }
+        let found = self.found.iter();
+        let added = found.filter(|file| !is_listed(started, file));
+        added.map(String::as_str).collect()
     }
 
     /// Lets the Compose program of the host combine the files. If that fails, the blockers say why.

@@ -93,7 +93,9 @@ impl Prepared {
         let on_disk = Parsed::new(&source.compose);
         let text = Parsed::new(sent.text).document;
         let is_needed = depth == Depth::Everything || before.destroys();
-        let files = observe::files(situation.stack, &source);
+        let files = observe::files(situation.stack, || {
+            observe::found(situation.stack, &source).1
+        });
         let projects = read(situation, &files, sent, &mask, is_needed);
         if is_needed {
             let named = match (&projects.sent, &text) {

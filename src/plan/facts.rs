@@ -16,7 +16,9 @@ use crate::{
     compose::{Project, Service, dialect::Fields},
     finding::Finding,
     model::{Container, Record, Rights, Variable, is_folder_of},
-    plan::{Before, Environment, Host, InPortainer, Keep, Projects, before::Remote},
+    plan::{
+        Before, Environment, Host, InPortainer, Keep, PortainerCompose, Projects, before::Remote,
+    },
     rewrite::{
         env::stack_env,
         faithful::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK, Runs},
@@ -65,6 +67,8 @@ pub struct Facts<'a> {
     pub host: &'a Host,
     /// What Portainer has.
     pub remote: &'a Remote,
+    /// Portainer's Compose, if it is known.
+    pub portainer: Option<PortainerCompose>,
     /// What earlier runs left.
     pub before: &'a Before,
     /// The Portainer stack that will be deleted.

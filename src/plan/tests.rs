@@ -183,6 +183,7 @@ impl World {
             projects: &projects,
             host: &before.host,
             remote: &before.remote,
+            portainer: before.portainer_compose("docker"),
             before: &before,
             has_data: true,
             record: self.deployed.as_ref().map(|(text, env)| {

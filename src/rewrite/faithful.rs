@@ -169,18 +169,16 @@ pub fn env_files_needed(text: &str, env: Option<&str>, context: &Context<'_>) ->
     found.unwrap_or_default()
 }
 
-/// The name that Compose gives the project in this context. `None` if the text or `env` cannot be parsed.
-pub fn project_name(text: &str, env: Option<&str>, context: &Context<'_>) -> Option<String> {
-    read(text, env, context, |reader| reader.project.clone())
-}
-
-/// The Compose files that Compose reads in this context, relative to the directory: those of `COMPOSE_FILE`, or the file
-/// and its override file. `None` if the text or `env` cannot be parsed.
-pub fn compose_files(text: &str, env: Option<&str>, context: &Context<'_>) -> Option<Vec<String>> {
-    fn files(reader: &Reader<'_, '_>) -> Vec<String> {
-        reader.files()
-    }
-    read(text, env, context, files)
+/// The name that Compose gives the project in this context, and the Compose files that it reads, relative to the directory: those of
+/// `COMPOSE_FILE`, or the file and its override file. `None` if the text or `env` cannot be parsed.
+pub fn found(
+    text: &str,
+    env: Option<&str>,
+    context: &Context<'_>,
+) -> Option<(String, Vec<String>)> {
+    read(text, env, context, |reader| {
+        (reader.project.clone(), reader.files())
+    })
 }
 
 fn read<R>(

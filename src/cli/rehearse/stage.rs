@@ -177,7 +177,7 @@ fn files_of(
     let absolute = |path: &Path| -> Result<PathBuf> {
         Ok(path::clean(path_text(&stack.dir().join(path))?).into())
     };
-    let files = observe::files(stack, source);
+    let files = observe::files(stack, || observe::found(stack, source).1);
     let found = files.compose.iter().map(|file| absolute(Path::new(file)));
     let read = stack.read_files(&files)?.all.into_iter();
     let texts =

@@ -81,7 +81,7 @@ impl Plan {
     }
 
     pub(in crate::plan) fn check_text(&mut self, facts: &Facts, project: &Project) {
-        let compose = facts.portainer_compose();
+        let compose = facts.portainer;
         let steering = Steering::new(facts, project);
         self.block(permissions::admin_only(facts, project), facts.file);
         let missing = missing::missing(facts);

@@ -27,7 +27,7 @@ pub fn unsupported(
     project: &Project,
     is_created: impl Fn(&Service) -> bool,
 ) -> Vec<Finding> {
-    let Some(compose) = facts.portainer_compose() else {
+    let Some(compose) = facts.portainer else {
         return Vec::new();
     };
     let document = facts.document.filter(|_| compose.is_library);

@@ -23,9 +23,7 @@ pub fn long_binds(facts: &Facts) -> BTreeSet<String> {
     let written = written_services(facts.sent.text, facts.sent.env);
     let deployed = facts.record.and_then(|record| record.contents);
     let deployed = deployed.map(|deployed| written_services(deployed.text, deployed.env));
-    let portainer = facts
-        .portainer_compose()
-        .filter(|portainer| portainer.first < FIRST);
+    let portainer = facts.portainer.filter(|portainer| portainer.first < FIRST);
     let is_wanted = |service: &&String| {
         let is_deployed = deployed.as_ref().is_some_and(|deployed| {
             let mounts = deployed

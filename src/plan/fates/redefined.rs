@@ -39,7 +39,7 @@ impl Redefined {
         let Ok(project) = &facts.projects.sent else {
             return Self::default();
         };
-        let portainer = facts.portainer_compose();
+        let portainer = facts.portainer;
         let compares = portainer.and_then(PortainerCompose::compares_definitions);
         let label = compose_label(facts.tool, "config-hash");
         let (host, sent) = (&facts.host, &project.resources);

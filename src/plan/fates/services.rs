@@ -32,7 +32,7 @@ pub fn services(facts: &Facts, project: &Project) -> Vec<ServicePlan> {
     let deciding = Deciding {
         facts,
         sent: project,
-        portainer: facts.portainer_compose(),
+        portainer: facts.portainer,
     };
     let mut found: Vec<Planning> = Vec::new();
     for service in &project.services {

@@ -31,7 +31,7 @@ impl<'a> Steering<'a> {
         Self {
             project,
             variables: facts.sent.variables(),
-            portainer: facts.portainer_compose(),
+            portainer: facts.portainer,
             prune: record.is_some_and(|facts| facts.record.prune),
         }
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, ops::RangeInclusive};
 use crate::{
     compose::{ComposeVersion, Dialect},
     model::PORTAINER_FOLDERS,
-    plan::Facts,
+    plan::Before,
 };
 
 /// The Compose that Portainer runs.
@@ -169,19 +169,20 @@ pub enum Dependents {
     Unknown,
 }
 
-impl Facts<'_> {
+impl Before {
     /// Portainer's Compose: as Portainer's version tells, or an older one that a container says it started it.
-    pub fn portainer_compose(&self) -> Option<PortainerCompose> {
+    pub fn portainer_compose(&self, tool: &str) -> Option<PortainerCompose> {
         let version = self.remote.version.as_deref();
         let known = version.and_then(PortainerCompose::of);
         if known.is_some_and(|known| known.is_library) {
             return known;
         }
         // Several versions: Portainer was upgraded, and the label does not say when.
-        let others = self.host.others();
-        let versions: BTreeSet<ComposeVersion> = others
+        let versions: BTreeSet<ComposeVersion> = self
+            .host
+            .others()
             .filter_map(|other| {
-                let label = |name: &str| other.compose_label(self.tool, name);
+                let label = |name: &str| other.compose_label(tool, name);
                 let is_portainers = label("project.working_dir")?.starts_with(PORTAINER_FOLDERS);
                 ComposeVersion::parse(label("version")?).filter(|_| is_portainers)
             })

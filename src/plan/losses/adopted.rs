@@ -13,7 +13,7 @@ impl Plan {
     /// The losses of containers that are replaced or may be. Others lose nothing.
     pub(in crate::plan) fn lose_by_adoption(&mut self, facts: &Facts, project: &Project) {
         // M05, N04
-        let compose = facts.portainer_compose();
+        let compose = facts.portainer;
         let carries_volumes = compose.is_some_and(|compose| !compose.is_library);
         let planned = |loss: &Finding| fate_of(&self.services, loss.subject.as_deref()?);
         let stays = |loss: &Finding| planned(loss).is_some_and(Fate::keeps_containers);
