@@ -22,7 +22,7 @@ mod settings;
 mod subnet;
 
 pub use access::{Access, Grant, Uses, WantedAccess};
-pub use container::{Container, is_empty, is_id, is_short_id, is_unset};
+pub use container::{Container, given_labels, is_empty, is_id, is_short_id, is_unset};
 pub use settings::{ContainerSetting, SETTINGS, effective, without_id};
 pub use subnet::{has_address, overlap};
 

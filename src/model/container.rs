@@ -130,17 +130,9 @@ impl Container {
         self.compose_label(tool, "container-number")?.parse().ok()
     }
 
-    /// Its labels, or those of an image, without those of Compose and of Docker Desktop.
+    /// See [`given_labels`].
     pub fn labels(&self) -> BTreeMap<&str, &Value> {
-        let is_given = |name: &str| {
-            let mut parts = name.split('.');
-            let is_compose = parts.next() == Some("com") && parts.nth(1) == Some("compose");
-            !is_compose && !name.starts_with("desktop.docker.io/")
-        };
-        self.fields("/Config/Labels")
-            .map(|(name, value)| (name.as_str(), value))
-            .filter(|(name, _)| is_given(name))
-            .collect()
+        given_labels(self.at("/Config/Labels"))
     }
 
     /// Whether it was created by `docker compose run`.
@@ -183,8 +175,15 @@ impl Container {
 
     /// Whether it publishes a TCP port on this port of the host.
     pub fn publishes(&self, port: u16) -> bool {
+        self.holds("", port, "tcp")
+    }
+
+    /// Whether nothing else can listen on this port of an address, because it publishes one.
+    pub fn holds(&self, address: &str, port: u16, protocol: &str) -> bool {
         let published = self.published_ports();
-        published.iter().any(|one| one.holds("", port, "tcp"))
+        published
+            .iter()
+            .any(|one| one.holds(address, port, protocol))
     }
 
     /// The ports that it publishes on this host now, without those that are only exposed, in their order.
@@ -596,6 +595,20 @@ fn follows_from(mac: &str, address: Option<&str>) -> bool {
         let [a, b, c, d] = address.octets();
         mac.eq_ignore_ascii_case(&format!("02:42:{a:02x}:{b:02x}:{c:02x}:{d:02x}"))
     })
+}
+
+/// The labels of a container, an image or a service, without those of Compose and of Docker Desktop.
+pub fn given_labels(labels: Option<&Value>) -> BTreeMap<&str, &Value> {
+    let is_given = |name: &str| {
+        let mut parts = name.split('.');
+        let is_compose = parts.next() == Some("com") && parts.nth(1) == Some("compose");
+        !is_compose && !name.starts_with("desktop.docker.io/")
+    };
+    let labels = labels.and_then(Value::as_object).into_iter().flatten();
+    labels
+        .map(|(name, value)| (name.as_str(), value))
+        .filter(|(name, _)| is_given(name))
+        .collect()
 }
 
 /// Whether a setting has its default: engines differ in how they write one that is not set.

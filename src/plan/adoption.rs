@@ -276,24 +276,23 @@ impl Plan {
             let (name, tool) = (container.name(), facts.tool);
             format!("{name} stays paused: to continue it, run `{tool} unpause {name}`")
         }));
-        self.warn_all(stopped(facts));
+        self.warn_all(self.stopped(facts));
     }
-}
 
-/// Says which containers somebody stopped: Docker would have started them again, or none of the stack runs.
-fn stopped(facts: &Facts) -> Option<String> {
-    let all = facts.host.inspected();
-    let own = all.filter(|container| !container.is_one_off(facts.tool));
-    let (running, ended): (Vec<_>, Vec<_>) = own.partition(|container| container.is_running());
-    let was_stopped = |one: &&Container| one.is_kept_running() || running.is_empty();
-    let stopped = ended.into_iter().filter(was_stopped);
-    let names: Vec<&str> = stopped.map(Container::name).collect();
-    let (are_stopped, tool) = (said(&names, "is stopped")?, facts.tool);
-    let them = if names.len() == 1 { "it" } else { "them" };
-    Some(format!(
-        "{are_stopped}: to start {them}, run `{tool} start {}`",
-        names.join(" ")
-    ))
+    /// Says which containers somebody stopped: Docker would have started them again, or none of the stack runs.
+    fn stopped(&self, facts: &Facts) -> Option<String> {
+        let stopped = facts.host.inspected().filter(|one| {
+            let was_stopped = self.is_stopped || one.is_kept_running();
+            was_stopped && !one.is_running() && !one.is_one_off(facts.tool)
+        });
+        let names: Vec<&str> = stopped.map(Container::name).collect();
+        let (are_stopped, tool) = (said(&names, "is stopped")?, facts.tool);
+        let them = if names.len() == 1 { "it" } else { "them" };
+        Some(format!(
+            "{are_stopped}: to start {them}, run `{tool} start {}`",
+            names.join(" ")
+        ))
+    }
 }
 
 /// Whether none of the containers of services runs. One that a restore created may never have run. A stack without

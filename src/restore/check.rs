@@ -202,12 +202,7 @@ impl Restoration<'_, '_, '_> {
                     continue;
                 };
                 let (address, protocol) = (binding.address, binding.protocol);
-                let holds = |other: &&Container| {
-                    let published = other.published_ports();
-                    published
-                        .iter()
-                        .any(|one| one.holds(address, port, protocol))
-                };
+                let holds = |other: &&Container| other.holds(address, port, protocol);
                 if let Some(other) = others.iter().find(holds) {
                     let (name, other) = (container.name(), other.name());
                     let what = format!(

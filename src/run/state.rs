@@ -73,12 +73,7 @@ impl State {
 
     /// Whether the run changed nothing, and did not even pull an image.
     pub fn is_untouched(&self) -> bool {
-        let written = self.written.clone();
-        *self
-            == Self {
-                written,
-                ..Self::untouched()
-            }
+        self.sentence == Self::untouched().sentence
     }
 
     /// The same state, for a run whose snapshot and journal do not outlive it.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     compose::Service,
-    model::{Container, ContainerSetting, SETTINGS, effective, is_short_id},
+    model::{Container, ContainerSetting, SETTINGS, effective, given_labels, is_short_id},
     plan::Facts,
 };
 
@@ -186,12 +186,10 @@ impl<'a> Comparison<'a, '_> {
         let [Some(old), Some(new)] = self.images() else {
             return false;
         };
-        let given = json!({ "Config": { "Labels": service.get("labels") } });
-        let given = Container(given);
+        let given = given_labels(service.get("labels"));
         let is_of = |image: &Value| {
-            let image = Container(image.clone());
-            let mut expected = image.labels();
-            expected.extend(given.labels());
+            let mut expected = given_labels(image.pointer("/Config/Labels"));
+            expected.extend(&given);
             expected == container.labels()
         };
         service.get("label_file").is_none() && !is_of(old) && !is_of(new)
