@@ -402,6 +402,7 @@ impl Situation<'_> {
             form: Form::Literal,
             file: stack.file(),
             files: &[],
+            env_files: const { &BTreeMap::new() },
             named: None,
             keep: Keep::default(),
             problems: &[],

@@ -372,6 +372,7 @@ impl Planner<'_> {
         Facts {
             form: self.texts.form(),
             files: &self.texts.files.compose,
+            env_files: &self.texts.env_files,
             named: self.texts.project.as_deref(),
             keep: self.keep,
             runs,

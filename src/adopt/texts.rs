@@ -1,6 +1,6 @@
 //! The text that an adoption rewrites, and its rewrite.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, mem};
 
 use anyhow::Result;
 
@@ -14,7 +14,7 @@ use crate::{
         faithful::{self, Faithful, ONE_FILE, Runs},
         literal::{self, TextEdit},
     },
-    stack::{Files, FilesRead, Shell, Stack, StackText, is_same},
+    stack::{Files, FilesRead, Origins, Shell, Stack, StackText, is_same},
 };
 
 /// How a text is made.
@@ -49,6 +49,8 @@ pub(super) struct Texts {
     pub(super) files: Files,
     /// The Compose files that Compose finds by itself.
     found: Vec<String>,
+    /// The env files of each service, without `.env`.
+    pub(super) env_files: Origins,
     pub(super) combined: Option<Combined>,
     /// The shell in which the text is read, with the name of the project.
     named: Shell,
@@ -75,7 +77,8 @@ impl Texts {
         let files = observe::files(stack, || found.clone());
         // Compose opens them all, now or for the config hashes. What they would expand to is bounded here, so nothing that reads
         // them comes before (B43).
-        let read = stack.read_files(&files)?;
+        let mut read = stack.read_files(&files)?;
+        let env_files = mem::take(&mut read.env_files_of);
         let first = faithful::rewrite(text, env, &named.context(), Runs::NONE);
         let is_other = files.compose.len() == 1 && files.compose != [stack.file()];
         let is_alone = files.compose == [stack.file()] && files.env.is_empty();
@@ -84,6 +87,7 @@ impl Texts {
             combined: None,
             files,
             found,
+            env_files,
             named,
             first,
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Parsed, RecordFacts, Sent};
+use super::{RecordFacts, Sent};
 use crate::{
     model::{Container, PORTAINER_FOLDERS, Record, Variable, is_folder_of, values},
     rewrite::{env::stack_env, faithful::renamed},
@@ -166,11 +166,12 @@ pub(super) fn why_by_hand(
     is_by_hand.then(|| "started outside of Portainer since the last adoption".to_owned())
 }
 
-/// Why a container of `service` has neither the configuration of the files nor what would be sent.
+/// Why a container has neither the configuration of the files nor what would be sent. Its service has these env files.
 pub(super) fn why_changed(
     record: Option<&RecordFacts>,
     sent: Sent,
-    (on_disk, service): (&Parsed, &str),
+    on_disk: &str,
+    env_files: &[String],
 ) -> String {
     if let Some(edited) = record.filter(|record| record.in_portainer == InPortainer::Edited) {
         let why = if edited.last_sent.has(sent.text, sent.env) {
@@ -188,14 +189,13 @@ pub(super) fn why_changed(
     let has_text = last.is_some_and(|last| last.text == sent.text);
     let has_values = !has_text && last.is_some_and(|last| values(last.env) == values(sent.env));
     // The text has the values of other env files.
-    let env_files = on_disk.env_files(service);
-    let env_file = match env_files.as_slice() {
+    let env_file = match env_files {
         [] => None,
         [file] => Some(printable(file).into_owned()),
         _ => Some("an env file".to_owned()),
     };
     // A shell that started a container may have had other values.
-    let used = occurrences(on_disk.text);
+    let used = occurrences(on_disk);
     let variable = match sent
         .of_shell(used.iter().map(|found| found.name))
         .as_slice()
@@ -287,7 +287,7 @@ mod tests {
                 last_sent: &LastSent::default(),
                 in_portainer: InPortainer::LastSent,
             };
-            let why = why_changed(Some(&facts), Sent { text, env }, (&Parsed::new(""), "a"));
+            let why = why_changed(Some(&facts), Sent { text, env }, "", &[]);
             let expected = format!("{expected} has changed since the container started");
             assert_eq!(why, expected);
         }
@@ -312,22 +312,16 @@ mod tests {
             env: &[],
         };
         let of_shell = "the Compose file, .env or the HOME of the shell has changed since the container started";
-        assert_eq!(
-            why_changed(None, sent, (&Parsed::new("${HOME}/x"), "a")),
-            of_shell
-        );
+        assert_eq!(why_changed(None, sent, "${HOME}/x", &[]), of_shell);
         let home = [Variable::new("HOME", "/root")];
         let with_home = Sent {
             text: "a",
             env: &home,
         };
-        assert_eq!(
-            why_changed(None, with_home, (&Parsed::new("${HOME}/x"), "a")),
-            files
-        );
+        assert_eq!(why_changed(None, with_home, "${HOME}/x", &[]), files);
         let of_shell = "the Compose file, .env or a variable of the shell has changed since the container started";
         let all = "${A:-1} ${B} $$C";
-        assert_eq!(why_changed(None, sent, (&Parsed::new(all), "a")), of_shell);
+        assert_eq!(why_changed(None, sent, all, &[]), of_shell);
         // What Portainer has, the hash of the last adoption, what would be sent.
         for (in_portainer, hash, text, expected) in [
             (None, "1", "a", files),
@@ -345,13 +339,7 @@ mod tests {
                 in_portainer,
             });
             let by_hand = |facts| why_by_hand(&container, facts, "docker");
-            let changed = || {
-                why_changed(
-                    facts.as_ref(),
-                    Sent { text, env: &[] },
-                    (&Parsed::new(""), "a"),
-                )
-            };
+            let changed = || why_changed(facts.as_ref(), Sent { text, env: &[] }, "", &[]);
             let why = facts.as_ref().and_then(by_hand).unwrap_or_else(changed);
             assert_eq!(why, expected, "{in_portainer:?} {hash} {text}");
         }

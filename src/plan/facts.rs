@@ -9,7 +9,6 @@ use composefile::{
     document::{Document, Node},
     dotenv,
     path::clean,
-    services::services,
 };
 
 use crate::{
@@ -55,6 +54,8 @@ pub struct Facts<'a> {
     pub file: &'a str,
     /// The Compose files that Compose reads on this host, absolute or relative to the directory.
     pub files: &'a [String],
+    /// The env files of each service, without `.env`.
+    pub env_files: &'a BTreeMap<String, Vec<String>>,
     /// The Compose file on disk.
     pub source: &'a Parsed<'a>,
     /// What is sent: the literal or the faithful rewrite.
@@ -270,16 +271,6 @@ impl<'a> Parsed<'a> {
             text,
             document: Document::parse(text).ok(),
         }
-    }
-
-    /// The paths of the env files of a service, without `.env`.
-    pub fn env_files(&self, service: &str) -> Vec<&str> {
-        let all = self.document.iter().flat_map(services);
-        let own = all.filter(|one| one.name == service);
-        let files = own.flat_map(|one| one.env_files()).map(|file| file.path);
-        files
-            .filter(|&path| path.trim_start_matches("./") != ".env")
-            .collect()
     }
 }
 

@@ -364,8 +364,13 @@ impl Deciding<'_> {
         }
         match (started_by, label("version")) {
             (Some(version), _) if Dialect::is_known(version) => {
-                let on_disk = (self.facts.source, name);
-                let why = || edited::why_changed(record, self.facts.sent, on_disk);
+                let Facts { sent, source, .. } = *self.facts;
+                let env_files = self
+                    .facts
+                    .env_files
+                    .get(name)
+                    .map_or(&[][..], Vec::as_slice);
+                let why = || edited::why_changed(record, sent, source.text, env_files);
                 Fate::Recreated(by_hand.unwrap_or_else(why))
             }
             (_, Some(version)) => Fate::Unknown(format!(

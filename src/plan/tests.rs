@@ -206,6 +206,7 @@ impl World {
             form: Form::Literal,
             file: "docker-compose.yml",
             files: &["docker-compose.yml".to_owned()],
+            env_files: const { &BTreeMap::new() },
             named: None,
             keep: Keep::default(),
             problems: &[],

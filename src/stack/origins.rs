@@ -34,7 +34,7 @@ const PORT: usize = 100;
 /// What each node counts that an alias repeats.
 const NODE: usize = 32;
 
-/// The Compose files of each service, in the order in which Compose reads them.
+/// The files of each service, in the order in which Compose reads them. The paths below the stack's directory are relative to it.
 pub type Origins = BTreeMap<String, Vec<String>>;
 
 /// The variables of env files.
@@ -42,8 +42,10 @@ type Variables = Vec<(String, String)>;
 
 /// The files that Compose reads for a stack.
 pub struct FilesRead {
-    /// The paths below the stack's directory are relative to it.
+    /// The Compose files of each service.
     pub origins: Origins,
+    /// Its env files, without `.env`.
+    pub env_files_of: Origins,
     /// Each of them that exists.
     pub all: BTreeMap<PathBuf, Arc<[u8]>>,
     /// The texts of the env files of services and of included files that exist.
@@ -74,6 +76,7 @@ impl Stack {
             seen: BTreeSet::new(),
             found: FilesRead {
                 origins: Origins::new(),
+                env_files_of: Origins::new(),
                 all: BTreeMap::new(),
                 env_files: BTreeMap::new(),
                 variables,
@@ -207,10 +210,15 @@ impl Reading<'_> {
         service: &Service,
         depth: usize,
     ) -> Result<()> {
-        self.add(name, path);
+        let file = self.below(path);
+        add(&mut self.found.origins, name, file);
         for file in service.env_files() {
-            for file in self.candidates(path, dir, file.path) {
-                self.env_file(&file)?;
+            let [first, other] = self.candidates(path, dir, file.path);
+            let (has_first, has_other) = (self.env_file(&first)?, self.env_file(&other)?);
+            let is_other = has_first.is_none() && has_other.is_some();
+            let file = self.below(if is_other { &other } else { &first });
+            if file != ".env" {
+                add(&mut self.found.env_files_of, name, file);
             }
         }
         for file in service.label_files() {
@@ -242,13 +250,10 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn add(&mut self, name: &str, path: &Path) {
+    /// A path, relative to the stack's directory if it is below it.
+    fn below(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.stack.dir).unwrap_or(path);
-        let file = below.display().to_string();
-        let files = self.found.origins.entry(name.to_owned()).or_default();
-        if !files.contains(&file) {
-            files.push(file);
-        }
+        below.display().to_string()
     }
 
     fn value(&self, name: &str) -> Option<String> {
@@ -353,6 +358,14 @@ impl Reading<'_> {
         let ports = ports.map(|port| ports_of(port) * PORT);
         let repeated = repeated.saturating_mul(NODE);
         values.chain(ports).fold(repeated, usize::saturating_add)
+    }
+}
+
+/// Adds a file of a service once.
+fn add(origins: &mut Origins, service: &str, file: String) {
+    let files = origins.entry(service.to_owned()).or_default();
+    if !files.contains(&file) {
+        files.push(file);
     }
 }
 
