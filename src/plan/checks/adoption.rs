@@ -252,12 +252,14 @@ impl<'f> Blocking<'_, 'f> {
             })
     }
 
-    /// Containers that were started from another Compose file than those that were found. A single file that no longer
+    /// Containers that were started from different Compose files than those that were found. A single file that no longer
     /// exists does not count: it may have been renamed. Nor does a container that is kept: it is as these files say, and Compose
     /// does not write the labels of such a container anew.
     fn files(&mut self, files: &[String]) {
         let Facts { dir: own, .. } = *self.facts;
         let expected: Vec<String> = files.iter().map(|file| absolute(own, file)).collect();
+        let is_expected =
+            |file: &String| expected.iter().any(|path| self.facts.is_same(path, file));
         let mut wrong: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
         let mut incomplete: BTreeMap<(Vec<String>, Vec<String>), Vec<String>> = BTreeMap::new();
         for container in self.containers() {
@@ -273,14 +275,14 @@ impl<'f> Blocking<'_, 'f> {
             let name = container.name().to_owned();
             let is_missing = |file: &String| (self.facts.lookup)(file) == PathKind::Missing;
             let (missing, present): (Vec<_>, Vec<_>) = files.iter().cloned().partition(is_missing);
-            let is_expected =
-                |file: &String| expected.iter().any(|path| self.facts.is_same(path, file));
+            let is_used = |one: &String| present.iter().any(|file| self.facts.is_same(one, file));
             let has_all = self.facts.has_all_files() && present.iter().all(is_expected);
             if files.len() > 1 && !missing.is_empty() && !has_all {
                 incomplete.entry((files, missing)).or_default().push(name);
                 continue;
             }
-            if !present.iter().all(is_expected) {
+            let is_right = present.iter().all(is_expected) && expected.iter().all(is_used);
+            if !present.is_empty() && !is_right {
                 wrong.entry(present).or_default().push(name);
             }
         }
@@ -294,10 +296,13 @@ impl<'f> Blocking<'_, 'f> {
         }
         for (files, containers) in wrong {
             let hint = match files.as_slice() {
+                files if files.iter().all(is_expected) => format!(
+                    "start them from all of these files first: run `docker compose up -d` in {own}"
+                ),
                 [one] if parent(one).is_some_and(|dir| self.is_here(dir)) => {
                     let name = one.rsplit('/').next().unwrap_or_default();
                     format!(
-                        "to adopt the stack from that file, pass --file {}; if it uses several, name them all in COMPOSE_FILE in .env; if it no longer uses that one, move it away",
+                        "to adopt the stack from that file, pass --file {}; if it uses several, start it from all of them with `docker compose up -d` first; if it no longer uses that one, move it away",
                         shell_word(name)
                     )
                 }
