@@ -42,7 +42,9 @@ pub use checks::{
 };
 pub use edited::{InPortainer, changed_variables};
 pub use facts::{Facts, Form, Parsed, PathKind, RecordFacts, Sent};
-pub use fates::{Fate, Projects, Unread, binds::long_binds, versions::PortainerCompose};
+pub use fates::{
+    Fate, Projects, Unread, binds::long_binds, starts, versions::PortainerCompose,
+};
 pub use losses::{
     files,
     foreign::{Foreign, Touch, foreign},
@@ -51,7 +53,7 @@ pub use losses::{
 };
 pub use migration::{depends_on_version, migration};
 pub use service::{ServicePlan, called, fate_of};
-pub use words::{Row, downtime, rows, told_losses};
+pub use words::{downtime, told_losses};
 
 /// What an adoption or a migration would do to a stack (B01–B06). It is what the JSON shows.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -21,6 +21,7 @@ use crate::{
     engine::EngineReader,
     failure::Failure,
     model::{Container, Variable, WrittenServices, compose_label},
+    plan::{Fate, ServicePlan, starts},
     rewrite::{
         combine::written,
         env::stack_env,
@@ -47,21 +48,10 @@ pub struct Reconstructed {
     pub files: ExportedFiles,
     /// How many variables the env file has.
     pub variables: usize,
-    /// Why Compose could not be asked for the hashes, if there is a Compose program.
+    /// Why Compose did not read the files for the hashes, if there is a Compose program.
     pub problem: Option<anyhow::Error>,
-    /// Each service, and whether Compose would keep its container.
-    pub services: Vec<(String, Sameness)>,
-}
-
-/// Whether the file has the config hash of a container.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sameness {
-    Equal,
-    /// Why not.
-    Different(String),
-    /// It has, but depends on this service, whose container is not kept: older versions of Compose recreate it, too (N05).
-    Depends(String),
-    Unknown,
+    /// What an adoption of the files would do to each service.
+    pub services: Vec<ServicePlan>,
 }
 
 /// What the engine knows of a project.
@@ -138,21 +128,26 @@ pub fn reconstruct(
             Err(error) => problem = Some(error),
         }
     }
-    let sameness = drafts.keys().map(|name| {
-        let sameness = match &written {
-            None => Sameness::Unknown,
-            Some(written) if written.is_of(name, read.hash(name)) => read.kept(name),
+    let fates = drafts.keys().map(|name| {
+        let fate = match &written {
+            None => Fate::unknown("Compose did not read the files"),
+            Some(written) if written.is_of(name, read.hash(name)) => read.fate(name),
             Some(_) => {
                 let why = reasons.get(name).map_or(HIDDEN, String::as_str);
-                Sameness::Different(why.to_owned())
+                Fate::Recreated(why.to_owned())
             }
         };
-        (name.clone(), sameness)
+        (name.clone(), fate)
     });
-    let mut sameness = sameness.collect();
-    follow(&services, &mut sameness);
+    let mut fates = fates.collect();
+    follow(&services, &mut fates);
+    let service = |(service, fate)| ServicePlan {
+        service,
+        fate,
+        ..ServicePlan::default()
+    };
     Ok(Reconstructed {
-        services: sameness.into_iter().collect(),
+        services: fates.into_iter().map(service).collect(),
         problem,
         variables: variables.len(),
         files: ExportedFiles {
@@ -163,29 +158,29 @@ pub fn reconstruct(
     })
 }
 
-/// Finds the containers that are not kept because that of another service is not.
-fn follow(services: &Map<String, Value>, sameness: &mut BTreeMap<String, Sameness>) {
-    let of_one = |name: &str, sameness: &BTreeMap<String, Sameness>| {
+/// Finds the containers that are not kept because that of another service is not. Older versions of Compose also recreate what
+/// depends on a container that is recreated (N05).
+fn follow(services: &Map<String, Value>, fates: &mut BTreeMap<String, Fate>) {
+    let is_kept = |fate: &Fate| matches!(fate, Fate::Unchanged | Fate::Started(_));
+    let of_one = |name: &str, fates: &BTreeMap<String, Fate>| {
         let service = &services[name];
-        let depends = |other: &&str| {
-            let other = sameness.get(*other);
-            matches!(other, Some(Sameness::Different(_) | Sameness::Depends(_)))
-        };
+        let depends = |other: &&str| fates.get(*other).is_some_and(|fate| !is_kept(fate));
         let shared = shared(service).find(depends);
         if let Some(other) = shared
-            && matches!(sameness[other], Sameness::Different(_))
+            && matches!(fates[other], Fate::Recreated(_))
         {
-            let why = format!("it shares a namespace or volumes with {}", printable(other));
-            return Some(Sameness::Different(why));
+            let why = format!("it shares a namespace or volumes with {other}");
+            return Some(Fate::Recreated(why));
         }
         let other = shared.or_else(|| dependencies(service).find(depends))?;
-        Some(Sameness::Depends(printable(other).into_owned()))
+        let why = format!("it depends on {other}, which would not be kept");
+        Some(Fate::Unknown(why))
     };
     while let Some((name, follows)) = services.keys().find_map(|name| {
-        let is_equal = sameness.get(name) == Some(&Sameness::Equal);
-        Some((name, of_one(name, sameness).filter(|_| is_equal)?))
+        let may_follow = fates.get(name).is_some_and(is_kept);
+        Some((name, of_one(name, fates).filter(|_| may_follow)?))
     }) {
-        sameness.insert(name.clone(), follows);
+        fates.insert(name.clone(), follows);
     }
 }
 
@@ -287,29 +282,24 @@ impl Read {
     }
 
     /// A container with an equal hash is kept, unless its anonymous volume gets a name, or its network is recreated (N13).
-    fn kept(&self, service: &str) -> Sameness {
+    fn fate(&self, service: &str) -> Fate {
         let container = &self.services[service].0;
         let mut volumes = container.volumes().into_iter();
         let mut networks = container.networks();
         if let Some((volume, target)) = volumes.find(|(name, _)| self.objects.is_anonymous(name)) {
             let owner = self.owner_of(volume, container);
             let why = owner.map_or_else(
-                || {
-                    format!(
-                        "the anonymous volume at {} gets a name; its data stays",
-                        printable(target)
-                    )
-                },
+                || format!("the anonymous volume at {target} gets a name; its data stays"),
                 |owner| format!("volumes are shared with {owner}, which is recreated"),
             );
-            return Sameness::Different(why);
+            return Fate::Recreated(why);
         }
         match networks.find(|(name, _)| self.objects.is_unlike(name)) {
-            Some((name, _)) => Sameness::Different(format!(
-                "the file had a setting of network {} that Docker does not show",
-                printable(name)
+            Some((name, _)) => Fate::Recreated(format!(
+                "the file had a setting of network {name} that Docker does not show"
             )),
-            None => Sameness::Equal,
+            None if container.is_running() => Fate::Unchanged,
+            None => Fate::Started(starts(container).to_owned()),
         }
     }
 
@@ -482,25 +472,26 @@ mod tests {
             "web": {"depends_on": ["api"]},
         });
         let services = services.as_object().expect("services");
-        let equal = services.keys().map(|name| (name.clone(), Sameness::Equal));
-        let mut sameness: BTreeMap<String, Sameness> = equal.collect();
-        let different = |why: &str| Sameness::Different(why.to_owned());
-        sameness.insert("db".to_owned(), different("x"));
-        follow(services, &mut sameness);
-        let shares = |name| different(&format!("it shares a namespace or volumes with {name}"));
-        let depends = |name: &str| Sameness::Depends(name.to_owned());
+        let kept = services.keys().map(|name| (name.clone(), Fate::Unchanged));
+        let mut fates: BTreeMap<String, Fate> = kept.collect();
+        let recreated = |why: &str| Fate::Recreated(why.to_owned());
+        fates.insert("db".to_owned(), recreated("x"));
+        follow(services, &mut fates);
+        let shares = |name| recreated(&format!("it shares a namespace or volumes with {name}"));
+        let depends =
+            |name: &str| Fate::Unknown(format!("it depends on {name}, which would not be kept"));
         let expected = [
             ("api", depends("db")),
-            ("db", different("x")),
+            ("db", recreated("x")),
             ("files", shares("vpn")),
-            ("other", Sameness::Equal),
-            ("still", Sameness::Equal),
+            ("other", Fate::Unchanged),
+            ("still", Fate::Unchanged),
             ("vpn", shares("db")),
             ("web", depends("api")),
         ];
         assert_eq!(
-            sameness.into_iter().collect::<Vec<_>>(),
-            expected.map(|(name, sameness)| (name.to_owned(), sameness))
+            fates.into_iter().collect::<Vec<_>>(),
+            expected.map(|(name, fate)| (name.to_owned(), fate))
         );
     }
 }

@@ -1,12 +1,12 @@
-//! Tables without lines, and the rows of a plan in the words of [`crate::plan::rows`].
+//! Tables without lines, and the rows of a plan.
 
 use super::{
     columns::{cut, cut_words, pad, width, wrap_lines},
     style::Meaning,
 };
 use crate::{
-    plan::{Fate, Row, ServicePlan, rows},
-    text::printable,
+    plan::{Fate, ServicePlan},
+    text::{of_many, printable},
 };
 
 /// A text and what it means.
@@ -163,25 +163,39 @@ fn of_any_name([name, command]: &[String; 2]) -> String {
 /// The widest column of names.
 const NAMES: usize = 20;
 
-/// What happens to the services, one line for each fate: its sign with the names, and the rest.
+/// What happens to the services, one line for each fate: its sign with the names, and the rest. The sign `=` stays, `~` is replaced or
+/// restarted, `+` is started, `-` is removed, `>` is left alone, and `?` is unknown.
 pub(super) fn plan_rows(services: &[ServicePlan]) -> Vec<(Part, String)> {
-    let all = rows(services);
-    let names: Vec<String> = all.iter().map(Row::names).collect();
-    let column = column(names.iter().map(String::as_str));
-    let lines = all.iter().zip(&names).map(|(row, names)| {
-        let meaning = match row.fate {
-            Fate::Unchanged => Meaning::Kept,
-            Fate::Recreated(_) | Fate::Restarted(_) => Meaning::Changed,
-            Fate::Started(_) => Meaning::Added,
-            Fate::Removed(_) => Meaning::Removed,
-            Fate::LeftBehind(_) => Meaning::Plain,
-            Fate::Unknown(_) => Meaning::Unknown,
+    let mut rows: Vec<(&ServicePlan, Vec<&str>)> = Vec::new();
+    for one in services {
+        let has_its_fate = |(first, _): &&mut (&ServicePlan, _)| {
+            (&first.fate, first.restarting) == (&one.fate, one.restarting)
         };
-        line(
-            (meaning, &format!("  {}  ", row.sign())),
-            (names, column),
-            &row.text(),
-        )
+        match rows.iter_mut().find(has_its_fate) {
+            Some((_, names)) if names.contains(&one.service.as_str()) => {}
+            Some((_, names)) => names.push(&one.service),
+            None => rows.push((one, vec![&one.service])),
+        }
+    }
+    let names: Vec<String> = rows.iter().map(|(_, names)| names.join(", ")).collect();
+    let column = column(names.iter().map(String::as_str));
+    let lines = rows.iter().zip(&names).map(|((first, all), names)| {
+        let (meaning, sign) = match first.fate {
+            Fate::Unchanged => (Meaning::Kept, '='),
+            Fate::Recreated(_) | Fate::Restarted(_) => (Meaning::Changed, '~'),
+            Fate::Started(_) => (Meaning::Added, '+'),
+            Fate::Removed(_) => (Meaning::Removed, '-'),
+            Fate::LeftBehind(_) => (Meaning::Plain, '>'),
+            Fate::Unknown(_) => (Meaning::Unknown, '?'),
+        };
+        let text = match &first.fate {
+            Fate::Unchanged if first.restarting && all.len() > 1 => "keep restarting".to_owned(),
+            Fate::Unchanged if first.restarting => "keeps restarting".to_owned(),
+            Fate::Unchanged if all.len() > 1 => "keep running".to_owned(),
+            Fate::Started(what) if all.len() > 1 => of_many(what),
+            fate => fate.to_string(),
+        };
+        line((meaning, &format!("  {sign}  ")), (names, column), &text)
     });
     lines.collect()
 }

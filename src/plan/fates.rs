@@ -416,7 +416,7 @@ impl Deciding<'_> {
 }
 
 /// What happens to a container that does not run (N08).
-fn starts(container: &Container) -> &'static str {
+pub fn starts(container: &Container) -> &'static str {
     match container.exit_code() {
         Some(0) if !container.is_kept_running() => "has finished and will run again",
         _ => "is stopped and will be started",

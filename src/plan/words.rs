@@ -1,77 +1,13 @@
-//! The words for what a plan does: one place for `plan`, `adopt` with its question, `adopt --all` and `--compare`.
+//! The words for what a plan interrupts: one place for `plan`, `adopt` with its question, `adopt --all` and `--compare`.
 //!
-//! [`rows`] says what happens to each service, [`downtime`] what is down and how long, and [`Plan::interruption`] both
-//! in one line for the question (B08). A fact of a row is not repeated as a loss or change: [`crate::finding::Finding::is_told`].
+//! [`downtime`] says what is down and how long, and [`Plan::interruption`] everything in one line for the question (B08).
 
 use std::collections::BTreeMap;
 
 use crate::{
     plan::{Fate, Plan, ServicePlan},
-    text::{counted, down_for, listed, of_many, printable, said},
+    text::{counted, down_for, listed, said},
 };
-
-/// The services with the same fate: a line of a plan.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Row<'a> {
-    pub fate: &'a Fate,
-    pub services: Vec<&'a str>,
-    restarting: bool,
-}
-
-/// One row for each fate, in the order of the services.
-pub fn rows(services: &[ServicePlan]) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row> = Vec::new();
-    for one in services {
-        let (service, fate) = (one.service.as_str(), &one.fate);
-        let restarting = one.restarting;
-        let is_it = |row: &&mut Row| (row.fate, row.restarting) == (fate, restarting);
-        match rows.iter_mut().find(is_it) {
-            Some(row) if row.services.contains(&service) => {}
-            Some(row) => row.services.push(service),
-            None => rows.push(Row {
-                fate,
-                services: vec![service],
-                restarting,
-            }),
-        }
-    }
-    rows
-}
-
-impl Row<'_> {
-    /// The sign of the fate: `=` stays, `~` is replaced or restarted, `+` is started, `-` is removed, `>` is left alone, and
-    /// `?` is unknown.
-    pub fn sign(&self) -> char {
-        match self.fate {
-            Fate::Unchanged => '=',
-            Fate::Recreated(_) | Fate::Restarted(_) => '~',
-            Fate::Started(_) => '+',
-            Fate::Removed(_) => '-',
-            Fate::LeftBehind(_) => '>',
-            Fate::Unknown(_) => '?',
-        }
-    }
-
-    /// The services: `proxy, site`.
-    pub fn names(&self) -> String {
-        self.services.join(", ")
-    }
-
-    /// What happens to them: `keep running`, `recreated: …`.
-    pub fn text(&self) -> String {
-        match self.fate {
-            Fate::Unchanged if self.restarting && self.services.len() > 1 => {
-                "keep restarting".to_owned()
-            }
-            Fate::Unchanged if self.restarting => "keeps restarting".to_owned(),
-            Fate::Unchanged if self.services.len() > 1 => "keep running".to_owned(),
-            Fate::Started(what) if self.services.len() > 1 => {
-                printable(&of_many(what)).into_owned()
-            }
-            fate => fate.to_string(),
-        }
-    }
-}
 
 /// What is down and how long, without a full stop: `db is down for up to 10 s, plus its start; app may be …`. Empty if every
 /// container that runs keeps running.

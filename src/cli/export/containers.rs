@@ -3,11 +3,11 @@
 use super::{check_files, next, own_stack, show};
 use crate::{
     cli::{
-        Cli, Ended, arguments::ExportArguments, columns::width, opened::Surroundings,
-        settings::Settings, style::Meaning,
+        Cli, Ended, arguments::ExportArguments, opened::Surroundings, settings::Settings,
+        table::plan_rows,
     },
     export::{Export, write},
-    reconstruct::{Sameness, reconstruct},
+    reconstruct::reconstruct,
     report::ExportedStack,
     stack::{Stack, StackName, is_same},
 };
@@ -37,24 +37,9 @@ pub(super) fn run(
     exported.variables = reconstructed.variables;
     console.done();
     show(&exported, console);
-    let services = &reconstructed.services;
-    let longest = services.iter().map(|(service, _)| width(service)).max();
-    for (service, sameness) in services {
-        let (meaning, sign) = match sameness {
-            Sameness::Equal => (Meaning::Kept, '='),
-            Sameness::Different(_) => (Meaning::Changed, '~'),
-            Sameness::Depends(_) | Sameness::Unknown => (Meaning::Unknown, '?'),
-        };
-        let text = match sameness {
-            Sameness::Equal => "an adoption keeps its container",
-            Sameness::Different(why) => &format!("would be recreated: {why}"),
-            Sameness::Depends(other) => {
-                &format!("may be recreated: it depends on {other}, which would not be kept")
-            }
-            Sameness::Unknown => "unknown whether an adoption keeps it",
-        };
-        let room = " ".repeat(longest.unwrap_or_default() - width(service));
-        console.row(&(meaning, format!("  {sign}  {service}{room}  ")), text);
+    console.told("adopting these files:");
+    for (start, text) in plan_rows(&reconstructed.services) {
+        console.row(&start, &text);
     }
     if let Some(problem) = &reconstructed.problem {
         console.warning(&format!("{problem:#}"));

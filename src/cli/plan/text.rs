@@ -1,5 +1,5 @@
 //! A plan as text for people, in the width of the terminal. The words for fates and downtime are
-//! those of [`crate::plan::rows`] and [`crate::plan::downtime`].
+//! those of [`plan_rows`] and [`crate::plan::downtime`].
 
 use crate::{
     cli::{

@@ -98,8 +98,8 @@ fn keeps_what_runs(case: Case) {
     let to = written(&stack);
     let expected = format!(
         "exported $PROJECT to {to}: compose.yaml and .env, 1 variable
-  =  db   an adoption keeps its container
-  =  web  an adoption keeps its container
+adopting these files:
+  =  db, web  keep running
 next: check the files, then run `stacklift adopt $PROJECT --dir {to}`
 "
     );
@@ -110,7 +110,7 @@ next: check the files, then run `stacklift adopt $PROJECT --dir {to}`
 
     stack.docker("update --restart always $PROJECT-front");
     export_again(&stack, "containers", "--force").says(
-        "~  web  would be recreated: its file had a setting that a container does not show, or `docker update` has changed one since\n",
+        "~  web  recreated: its file had a setting that a container does not show, or `docker update` has changed one since\n",
     );
 }
 
