@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
-    Subcommand, ValueEnum, ValueHint,
+    Subcommand, ValueHint,
     builder::NonEmptyStringValueParser,
     error::{ContextKind, ContextValue, ErrorKind},
 };
@@ -15,11 +15,12 @@ pub(super) use git::GitArguments;
 pub(super) use planning::{Output, PlanArguments};
 pub(super) use reading::{
     ConfigAction, ConfigArguments, ExportArguments, ExportSource, InitArguments, RehearseArguments,
-    RehearsedWay, Shell,
+    Shell,
 };
 
 use super::options;
 use crate::{
+    report::Way,
     run::RestoreCommand,
     text::{near, without_credentials},
 };
@@ -298,16 +299,6 @@ pub(super) struct RenderArguments {
     /// Keep variables that exist only in the running containers; not with --as migrate
     #[arg(long)]
     pub keep_variables: bool,
-}
-
-/// The rewrites of a Compose file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Way {
-    /// What `stacklift adopt` sends: keeps the meaning of the Compose file
-    Adopt,
-    /// What `stacklift migrate` sends: the literal rewrite
-    #[value(name = "migrate", alias = "literal")]
-    Literal,
 }
 
 #[derive(Debug, Args)]

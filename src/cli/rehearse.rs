@@ -24,7 +24,7 @@ use self::{
 };
 use super::{
     Cli, Ended, adopt as adopt_command,
-    arguments::{Common, RehearseArguments, RehearsedWay},
+    arguments::{Common, RehearseArguments},
     console::Console,
     events, plan,
     settings::Settings,
@@ -37,6 +37,7 @@ use crate::{
     failure::Failure,
     finding::Finding,
     inventory::{self, Ways},
+    report::Way,
     run::{Event, Stopped},
     stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
 };
@@ -92,8 +93,8 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
         console,
     };
     let ended = match arguments.way {
-        RehearsedWay::Migrate => rehearsed.migrate(stage.world),
-        RehearsedWay::Adopt => rehearsed.adopt(stage.world),
+        Way::Migrate => rehearsed.migrate(stage.world),
+        Way::Adopt => rehearsed.adopt(stage.world),
     };
     if !matches!(ended, Ok(()) | Err(Ended::Verdict(_))) {
         return ended;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Cli, Ended,
-    arguments::{RenderArguments, Way},
+    arguments::RenderArguments,
     console::Console,
     interrupt::watch_reading,
     settings::Settings,
@@ -22,6 +22,7 @@ use crate::{
     observe::mask,
     plan::{Keep, Request},
     portainer::Payload,
+    report::Way,
     rewrite::{
         diff::{self, Shown},
         faithful::Faithful,
@@ -37,7 +38,7 @@ pub(super) fn run(arguments: &RenderArguments, Cli { common, console }: Cli) -> 
     watch_reading(console);
     let name = StackName::new(&arguments.stack)?;
     let settings = Settings::load(common)?;
-    if arguments.way == Way::Literal {
+    if arguments.way == Way::Migrate {
         let stack = Stack::find(name, &settings.location)?;
         return Ok(literal(arguments, &stack, console)?);
     }

@@ -51,9 +51,12 @@ pub struct PlansReport {
 }
 
 /// A way into Portainer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Way {
+    /// As `stacklift adopt`: keeps the meaning of the Compose file
     Adopt,
+    /// As `stacklift migrate`: the literal rewrite
+    #[value(alias = "literal")]
     Migrate,
 }
 

@@ -12,6 +12,7 @@ use clap::{
 use rehearsal::Era;
 
 use super::Output;
+use crate::report::Way;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -111,24 +112,15 @@ pub(in crate::cli) struct RehearseArguments {
     /// Example stack, or one of your own in the stacks root or in --dir [default: books-db]
     #[arg(value_name = "STACK")]
     pub stack: Option<OsString>,
-    /// What to rehearse
-    #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = RehearsedWay::Adopt)]
-    pub way: RehearsedWay,
+    /// What to rehearse; after an adoption, also a migration of the same stack, to compare
+    #[arg(long = "as", value_name = "WAY", value_enum, default_value_t = Way::Adopt)]
+    pub way: Way,
     /// Version of Portainer to simulate
     #[arg(long, value_name = "ERA", value_parser = eras(), default_value = "2.23")]
     pub era: Era,
     /// Override the safety checks
     #[arg(long)]
     pub force: bool,
-}
-
-/// `--as`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum RehearsedWay {
-    /// The plan and an adoption; then a migration of the same stack, to compare
-    Adopt,
-    /// A migration
-    Migrate,
 }
 
 /// The values of `--era`.
