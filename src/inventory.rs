@@ -37,7 +37,7 @@ mod state;
 pub use found::{Files, Found};
 pub use planned::{Ways, plan};
 
-use state::{Listed, StateFacts, state};
+use state::{Listed, state};
 
 /// How many stacks are planned at the same time. Each plan runs the Compose program several times.
 const PLANNED_AT_ONCE: usize = 4;
@@ -157,27 +157,13 @@ impl<'a> Inventory<'a> {
         interrupted: Option<&Unfinished>,
         adopt: Plan,
     ) -> ListEntry {
-        let containers = found.containers.as_ref();
-        let containers =
-            containers.map(|all| Containers::of(all.iter().copied(), &self.location.tool));
         let mut entry = ListEntry {
-            state: self.state(found, host, containers.as_ref(), interrupted, &adopt),
-            stack: StackReport {
-                interrupted_run: interrupted
-                    .map(|run| interrupted_run(run, (&found.name, found.record), self.typed)),
-                name: found.name.clone(),
-                dir: found.dir().map(str::to_owned),
-                file: match &found.files {
-                    Files::Stack(stack) => Some(stack.file().to_owned()),
-                    _ => None,
-                },
-                containers,
-                portainer_stack: found.record.map(PortainerStack::of),
-            },
+            stack: stack_report(found, interrupted, &self.location.tool, self.typed),
             outside_stacks_root: found.is_outside(&self.location.root),
             adopt,
-            next_command: None,
+            ..ListEntry::default()
         };
+        entry.state = self.state(found, host, &entry, interrupted);
         entry.next_command = self.next(found, &entry);
         entry
     }
@@ -251,37 +237,29 @@ impl<'a> Inventory<'a> {
         dir.to_str().map(str::to_owned)
     }
 
-    /// The state of a stack with these containers and this unfinished run. `adopt` tells what Portainer has.
+    /// The state of a stack with this unfinished run.
     fn state(
         &self,
         found: &Found,
         host: &Overview,
-        containers: Option<&Containers>,
+        entry: &ListEntry,
         interrupted: Option<&Unfinished>,
-        adopt: &Plan,
     ) -> StackState {
         // The snapshots tell, and are read only where it decides.
         let sees_all = host.rights.see_every_stack();
+        let containers = entry.stack.containers.as_ref();
         let is_empty = containers.is_some_and(|all| all.all == 0);
         let was_adopted =
             found.record.is_none() && (is_empty || !sees_all) && self.was_adopted(&found.name);
-        state(&StateFacts {
-            record: found.record,
-            listed: match &host.records {
-                _ if host.environment.is_unusable() => Listed::Nothing,
-                None => Listed::Nothing,
-                Some(_) if sees_all => Listed::All,
-                // Portainer may have what an adoption sent.
-                Some(_) if was_adopted => Listed::Nothing,
-                Some(_) => Listed::Visible,
-            },
-            containers,
-            has_files: !matches!(found.files, Files::None),
-            in_portainer: adopt.in_portainer,
-            is_by_hand: !adopt.by_hand.is_empty(),
-            was_adopted,
-            interrupted,
-        })
+        let listed = match &host.records {
+            _ if host.environment.is_unusable() => Listed::Nothing,
+            None => Listed::Nothing,
+            Some(_) if sees_all => Listed::All,
+            // Portainer may have what an adoption sent.
+            Some(_) if was_adopted => Listed::Nothing,
+            Some(_) => Listed::Visible,
+        };
+        state(entry, found.record, listed, was_adopted, interrupted)
     }
 
     fn was_adopted(&self, name: &str) -> bool {
@@ -391,15 +369,35 @@ impl<'a> Inventory<'a> {
     }
 }
 
+/// What is known of a stack with this unfinished run.
+fn stack_report(
+    found: &Found,
+    interrupted: Option<&Unfinished>,
+    tool: &str,
+    typed: &RestoreCommand,
+) -> StackReport {
+    let containers = found.containers.as_ref();
+    StackReport {
+        name: found.name.clone(),
+        dir: found.dir().map(str::to_owned),
+        file: match &found.files {
+            Files::Stack(stack) => Some(stack.file().to_owned()),
+            _ => None,
+        },
+        containers: containers.map(|all| Containers::of(all.iter().copied(), tool)),
+        portainer_stack: found.record.map(PortainerStack::of),
+        interrupted_run: interrupted.map(|run| interrupted_run(run, found, typed)),
+    }
+}
+
 /// The run, with the command that heals the stack.
-fn interrupted_run(
-    run: &Unfinished,
-    (name, record): (&str, Option<&Record>),
-    command: &RestoreCommand,
-) -> InterruptedRun {
+fn interrupted_run(run: &Unfinished, found: &Found, command: &RestoreCommand) -> InterruptedRun {
     let with = |verb, flags: &[String]| {
         let flags = flags.iter().map(String::as_str);
-        let words: Vec<&str> = [verb, name].into_iter().chain(flags).collect();
+        let words: Vec<&str> = [verb, found.name.as_str()]
+            .into_iter()
+            .chain(flags)
+            .collect();
         command.with(&words)
     };
     let restore = || with("restore", &run.restore_flags);
@@ -407,7 +405,7 @@ fn interrupted_run(
     match run.left {
         Interrupted::RunAgain if !run.flags.is_empty() => again("adopt"),
         // Nothing puts an earlier commit back, or Portainer no longer has the stack.
-        Interrupted::NotDeployed if record.is_none_or(Record::is_from_git) => {
+        Interrupted::NotDeployed if found.record.is_none_or(Record::is_from_git) => {
             InterruptedRun::RunAgain
         }
         Interrupted::InProgress => InterruptedRun::InProgress,

@@ -42,9 +42,7 @@ pub use checks::{
 };
 pub use edited::{InPortainer, changed_variables};
 pub use facts::{Facts, Form, Parsed, PathKind, RecordFacts, Sent};
-pub use fates::{
-    Fate, Projects, Unread, binds::long_binds, starts, versions::PortainerCompose,
-};
+pub use fates::{Fate, Projects, Unread, binds::long_binds, starts, versions::PortainerCompose};
 pub use losses::{
     files,
     foreign::{Foreign, Touch, foreign},

@@ -7,12 +7,8 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::{
-    Cli, Ended,
-    arguments::RenderArguments,
-    console::Console,
-    interrupt::watch_reading,
-    settings::Settings,
-    style::Meaning,
+    Cli, Ended, arguments::RenderArguments, console::Console, interrupt::watch_reading,
+    settings::Settings, style::Meaning,
 };
 use crate::{
     adopt::Prepared,

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 
-use super::interrupted_run;
+use super::{Files, Found, stack_report};
 use crate::{
     adopt, migrate,
     observe::Situation,
     parallel::side_by_side,
     plan::{AdoptFlags, Before, InPortainer, Plan, Readiness},
-    report::{Containers, PlanReport, PortainerReport, PortainerStack, StackReport, VERSION, Way},
+    report::{PlanReport, PortainerReport, StackReport, VERSION, Way},
     run::RestoreCommand,
 };
 
@@ -111,20 +111,16 @@ fn planned<P>(prepared: &Result<P>, plan: fn(&P) -> &Plan) -> Plan {
     }
 }
 
-fn stack(situation: &Situation, before: &Before, command: &RestoreCommand) -> StackReport {
-    let name = situation.stack.name().as_str();
-    let interrupted = situation.interrupted(before);
+fn stack(situation: &Situation, before: &Before, typed: &RestoreCommand) -> StackReport {
     let containers = before.host.listed.as_ref();
-    StackReport {
-        name: name.to_owned(),
-        dir: Some(situation.stack.dir_text().to_owned()),
-        file: Some(situation.stack.file().to_owned()),
-        containers: containers.map(|all| Containers::of(all, situation.tool)),
-        portainer_stack: before.remote.record.as_ref().map(PortainerStack::of),
-        interrupted_run: interrupted
-            .as_ref()
-            .map(|run| interrupted_run(run, (name, before.remote.record.as_ref()), command)),
-    }
+    let found = Found {
+        name: situation.stack.name().to_string(),
+        files: Files::Stack(situation.stack.clone()),
+        containers: containers.map(|all| all.iter().collect()),
+        record: before.remote.record.as_ref(),
+    };
+    let interrupted = situation.interrupted(before);
+    stack_report(&found, interrupted.as_ref(), situation.tool, typed)
 }
 
 impl Commands<'_> {

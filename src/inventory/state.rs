@@ -3,7 +3,7 @@
 use crate::{
     model::{Deployment, Record, StackKind},
     plan::InPortainer,
-    report::{Containers, StackState},
+    report::{ListEntry, StackState},
     snapshot::{Interrupted, Unfinished},
 };
 
@@ -17,72 +17,62 @@ pub(super) enum Listed {
     Nothing,
 }
 
-/// What decides the state of a stack.
-pub(super) struct StateFacts<'a> {
-    /// Its Portainer stack in the environment.
-    pub(super) record: Option<&'a Record>,
-    pub(super) listed: Listed,
-    /// Its containers; `None` if they are unknown.
-    pub(super) containers: Option<&'a Containers>,
-    /// Whether a Compose file is on this host, or may be.
-    pub(super) has_files: bool,
-    /// What Portainer has, compared with what an adoption would send and with what was last sent (B22).
-    pub(super) in_portainer: InPortainer,
-    /// Whether containers were created outside of Portainer since.
-    pub(super) is_by_hand: bool,
-    /// Whether an adoption has sent it to Portainer.
-    pub(super) was_adopted: bool,
-    /// The run that has not ended.
-    pub(super) interrupted: Option<&'a Unfinished>,
-}
-
-pub(super) fn state(facts: &StateFacts) -> StackState {
-    match facts.record.map(|record| record.kind) {
+/// The state of a stack with this Portainer stack and this unfinished run. `entry` is everything else that is known of it, and
+/// `was_adopted` says whether an adoption has sent it to Portainer.
+pub(super) fn state(
+    entry: &ListEntry,
+    record: Option<&Record>,
+    listed: Listed,
+    was_adopted: bool,
+    interrupted: Option<&Unfinished>,
+) -> StackState {
+    match record.map(|record| record.kind) {
         Some(StackKind::Swarm) => return StackState::Swarm,
         Some(StackKind::Kubernetes) => return StackState::Kubernetes,
         Some(StackKind::Compose) | None => {}
     }
-    match facts.interrupted {
+    match interrupted {
         Some(run) if run.left == Interrupted::InProgress => return StackState::InProgress,
         Some(run) if run.has_failed => return StackState::Failed,
         Some(_) => return StackState::Interrupted,
         None => {}
     }
-    let Some(containers) = facts.containers else {
+    let Some(containers) = &entry.stack.containers else {
         return StackState::Unknown;
     };
+    let has_files = entry.stack.dir.is_some();
+    // Containers were created outside of Portainer since.
+    let is_by_hand = !entry.adopt.by_hand.is_empty();
     let is_all_portainers = containers.started_by_portainer == containers.all;
-    match facts.record {
+    match record {
         Some(record) if containers.all == 0 => match record.deployment {
             Deployment::Inactive => StackState::StoppedInPortainer,
             Deployment::Deploying => StackState::InPortainer,
             Deployment::Active | Deployment::Failed(_) => StackState::WithoutContainers,
         },
         Some(_) if containers.are_stopped() => StackState::StoppedInPortainer,
-        Some(_) => match facts.in_portainer {
+        Some(_) => match entry.adopt.in_portainer {
             InPortainer::Nothing | InPortainer::UpToDate | InPortainer::OtherForm => {
                 StackState::InPortainer
             }
-            InPortainer::FromGit if facts.is_by_hand => StackState::Redeployed,
+            InPortainer::FromGit if is_by_hand => StackState::Redeployed,
             InPortainer::FromGit => StackState::FromGit,
             InPortainer::LastSent | InPortainer::Differs => StackState::Both,
             InPortainer::Redeployed => StackState::Redeployed,
-            InPortainer::Edited if facts.is_by_hand => StackState::EditedRedeployed,
+            InPortainer::Edited if is_by_hand => StackState::EditedRedeployed,
             InPortainer::Edited => StackState::Edited,
         },
-        None if facts.listed == Listed::Nothing && !containers.are_stopped() => StackState::Unknown,
+        None if listed == Listed::Nothing && !containers.are_stopped() => StackState::Unknown,
         // It may have a Portainer stack that was not listed.
-        None if facts.listed != Listed::All && containers.all > 0 && !facts.has_files => {
-            StackState::Unknown
-        }
-        None if facts.listed == Listed::All
+        None if listed != Listed::All && containers.all > 0 && !has_files => StackState::Unknown,
+        None if listed == Listed::All
             && containers.all > 0
-            && (is_all_portainers || !facts.has_files && containers.started_by_portainer > 0) =>
+            && (is_all_portainers || !has_files && containers.started_by_portainer > 0) =>
         {
             StackState::PortainerGone
         }
-        None if !facts.has_files => StackState::Orphaned,
-        None if containers.all == 0 && facts.was_adopted && facts.listed == Listed::All => {
+        None if !has_files => StackState::Orphaned,
+        None if containers.all == 0 && was_adopted && listed == Listed::All => {
             StackState::NoLongerInPortainer
         }
         None if containers.all == 0 => StackState::NotStarted,
@@ -95,6 +85,10 @@ pub(super) fn state(facts: &StateFacts) -> StackState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        plan::Plan,
+        report::{Containers, StackReport},
+    };
 
     /// The state of a stack with all, the running and Portainer's containers; `None` is unknown.
     fn of(
@@ -115,16 +109,19 @@ mod tests {
             paused: 0,
             started_by_portainer,
         });
-        state(&StateFacts {
-            record: record.as_ref(),
-            listed,
-            containers: containers.as_ref(),
-            has_files,
-            in_portainer,
-            is_by_hand: false,
-            was_adopted: false,
-            interrupted: None,
-        })
+        let entry = ListEntry {
+            stack: StackReport {
+                dir: has_files.then(|| "/opt/stacks/web".to_owned()),
+                containers,
+                ..StackReport::default()
+            },
+            adopt: Plan {
+                in_portainer,
+                ..Plan::default()
+            },
+            ..ListEntry::default()
+        };
+        state(&entry, record.as_ref(), listed, false, None)
     }
 
     #[test]
