@@ -164,8 +164,8 @@ impl Console {
     }
 
     /// Prints text for reading, broken at the width of the terminal, even with `--quiet`.
-    pub(super) fn text(&self, meaning: Meaning, text: &str) {
-        self.out(&read(meaning, text, Self::width()));
+    pub(super) fn text(&self, text: &str) {
+        self.out(&wrap_lines(&lines(text), 0, Self::width()));
     }
 
     /// The width of what the results are printed on; `None` if it is not a terminal.
@@ -183,8 +183,8 @@ impl Console {
 
     /// Prints a heading.
     pub(super) fn heading(&self, text: &str) {
-        let text = read(Meaning::Label, text, self.steps_width());
-        self.progress(&format!("\n{text}"));
+        let text = wrap_lines(&lines(text), 0, self.steps_width());
+        self.progress(&format!("\n{}", Meaning::Label.paint(&text)));
     }
 
     /// Prints a warning of one or more lines.
@@ -556,13 +556,6 @@ fn sentence(text: &str) -> String {
     let first = text.chars().next().map_or(0, char::len_utf8);
     let (first, rest) = text.split_at(first);
     format!("{}{rest}.", first.to_uppercase())
-}
-
-/// A text for reading, broken at the width of the terminal.
-fn read(meaning: Meaning, text: &str, columns: Option<usize>) -> String {
-    let text = wrap_lines(&lines(text), 0, columns);
-    let painted: Vec<String> = text.split('\n').map(|line| meaning.paint(line)).collect();
-    painted.join("\n")
 }
 
 /// Parts in the colors of what they mean.

@@ -29,7 +29,6 @@ use super::{
     events, plan,
     settings::Settings,
     signals::on_signal,
-    style::Meaning,
     table::plain,
 };
 use crate::{
@@ -82,7 +81,7 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     } else {
         format!("rehearsing the example stack {}", stack.name())
     };
-    console.text(Meaning::Plain, &what);
+    console.text(&what);
     let rehearsed = Rehearsed {
         arguments,
         settings: &settings,
@@ -211,7 +210,7 @@ impl Rehearsed<'_> {
 
     fn say_what_is_unknown(&self) {
         if self.is_own {
-            self.console.text(Meaning::Plain, UNKNOWN);
+            self.console.text(UNKNOWN);
         }
     }
 

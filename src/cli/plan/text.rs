@@ -53,20 +53,20 @@ pub(in crate::cli) fn show_without_next(report: &PlanReport, console: &Console) 
                 "The last adoption failed: the earlier containers run, but Portainer has what was sent. To undo that: `{command}`"
             ),
         };
-        console.text(Meaning::Plain, what);
+        console.text(what);
         if *run == InterruptedRun::InProgress {
             return;
         }
     }
     if let Some(restore) = &report.restore_command {
         let what = format!("To restore its last snapshot instead, run `{restore}`");
-        console.text(Meaning::Plain, &what);
+        console.text(&what);
     }
     for request in &report.unanswered {
         let text = format!(
             "A run ended before Portainer had answered {request}. The next run first waits for Portainer to finish."
         );
-        console.text(Meaning::Plain, &text);
+        console.text(&text);
     }
     let mut warned: Vec<&Finding> = Vec::new();
     for (way, of) in report.shown() {
@@ -129,7 +129,7 @@ fn show_next(report: &PlanReport, console: &Console) {
 
 /// Shows how to keep what was edited in Portainer, or else the files.
 fn show_choice(report: &PlanReport, console: &Console) {
-    let tell = |text: &str| console.text(Meaning::Plain, text);
+    let tell = |text: &str| console.text(text);
     let run = |command: &str| console.parts(&[(Meaning::Command, format!("  {command}"))]);
     console.parts(&[]);
     let edit = if report.stack.is_stopped() {
@@ -213,15 +213,15 @@ fn in_portainer(report: &PlanReport, stack: &StackReport) -> String {
 fn show_way(way: Way, of: &Plan, console: &Console) {
     if of.readiness == Readiness::NothingToDo {
         let text = "Nothing to do: it is up to date in Portainer.";
-        return console.text(Meaning::Plain, text);
+        return console.text(text);
     }
     if of.readiness == Readiness::Edited {
-        console.text(Meaning::Plain, &overwritten(of));
+        console.text(&overwritten(of));
         if let Some(by_hand) = said(&of.by_hand, "was created outside of Portainer since then") {
             let text = format!(
                 "{by_hand}, and may differ from what Portainer has: \"Update the stack\" in Portainer deploys its version again."
             );
-            console.text(Meaning::Plain, &text);
+            console.text(&text);
         }
         return;
     }
@@ -261,26 +261,23 @@ fn show_way(way: Way, of: &Plan, console: &Console) {
     if of.losses.is_empty() {
         sentences.insert(0, lost);
     } else {
-        console.text(Meaning::Plain, &lost);
+        console.text(&lost);
         show_list(&of.losses, &of.services, console);
     }
     if !sentences.is_empty() {
-        console.text(Meaning::Plain, &sentences.join(" "));
+        console.text(&sentences.join(" "));
     }
     let changes = of.untold_changes();
     if !changes.is_empty() {
-        console.text(
-            Meaning::Plain,
-            "What changes (not every setting is compared):",
-        );
+        console.text("What changes (not every setting is compared):");
         show_list(&changes, &of.services, console);
     }
     if let Some(access) = &of.access {
         let access = format!("Access afterwards: {}.", Grant::list(access));
-        console.text(Meaning::Plain, &access);
+        console.text(&access);
     }
     if let Some(difference) = difference(way, of) {
-        console.text(Meaning::Plain, &difference);
+        console.text(&difference);
     }
 }
 
@@ -312,7 +309,7 @@ fn show_blockers(way: Way, of: &Plan, console: &Console) {
         Way::Migrate => "migrated",
     };
     console.parts(&[(Meaning::Failed, format!("Cannot be {verb} yet:"))]);
-    console.text(Meaning::Plain, &numbered(&of.blockers));
+    console.text(&numbered(&of.blockers));
     if let Some(patch) = &of.patch {
         console.parts(&[]);
         print_patch(patch);
