@@ -15,7 +15,7 @@ use crate::{
     model::{Container, Deployment, PORTAINER_FOLDERS},
     plan::{
         Facts, Fate, InPortainer, Plan, ServicePlan, Touch,
-        checks::{adoption::blocking, validation},
+        checks::{adoption::blocking, missing::missing, validation},
         edited, fate_of,
         fates::{redefined::Redefined, services::services},
         service::inspected,
@@ -113,7 +113,9 @@ impl Plan {
     fn check_and_lose(&mut self, facts: &Facts, project: &Project) {
         let mut redefined = Redefined::new(facts);
         self.warn_all(std::mem::take(&mut redefined.ignored));
-        if !self.sends_nothing() {
+        if self.sends_nothing() {
+            self.warn_of_next_update(facts);
+        } else {
             self.check_text(facts, project);
             self.blockers.extend(redefined.blockers());
         }
@@ -127,6 +129,13 @@ impl Plan {
                 one.name()
             ));
         }
+    }
+
+    /// Warns of what a later update needs and does not exist.
+    fn warn_of_next_update(&mut self, facts: &Facts) {
+        let refusals = missing(facts).refusals.into_iter();
+        let missing = refusals.flat_map(|refusal| refusal.details);
+        self.warn_all(missing.map(|what| format!("the next update in Portainer fails: {what}")));
     }
 
     /// The containers that are replaced or restarted, or may be.
