@@ -70,9 +70,12 @@ impl Texts {
         let stack = situation.stack;
         let (text, env) = (source.compose.as_str(), source.env.as_deref());
         // Portainer gives the project the name of the stack. Compose may give it another one.
-        let named = Shell::of(stack, Some(stack.name().as_str()), |context| {
+        let mut named = Shell::of(stack, Some(stack.name().as_str()), |context| {
             faithful::env_files_needed(text, env, context)
         });
+        if stack.started().is_some() {
+            named.overrides.clear();
+        }
         let (project, found) = observe::found(stack, source);
         let files = observe::files(stack, || found.clone());
         // Compose opens them all, now or for the config hashes. What they would expand to is bounded here, so nothing that reads

@@ -18,7 +18,8 @@ pub struct Shell {
     home: Option<String>,
     project: Option<String>,
     variables: Box<Lookup>,
-    overrides: Vec<String>,
+    /// The override files that Compose finds by itself. It does not read them if its files are named.
+    pub overrides: Vec<String>,
     env_files: EnvFiles,
     /// The first env file that exists and cannot be read.
     pub unreadable: Option<anyhow::Error>,
