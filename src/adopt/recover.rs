@@ -124,9 +124,7 @@ impl Adoption<'_, '_> {
                     (RecordSeen::Exists(id, Deployment::Active), _)
                         if differs == Some((false, false)) =>
                     {
-                        format!(
-                            "Portainer stack {id} has the Compose file and the variables of before"
-                        )
+                        format!("Portainer stack {id} has its previous Compose file and variables")
                     }
                     (RecordSeen::Absent, Some(record)) => {
                         format!("Portainer stack {} was deleted", record.id)
