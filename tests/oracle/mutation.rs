@@ -241,15 +241,15 @@ fn moved_environment(
         }
         let mut text = String::new();
         let variables = variables.iter();
-        for variable in variables.filter(|one| one.value.is_none_or(is_plain)) {
-            match (variable.value, argument) {
-                (None, _) => writeln!(text, "{}", variable.name),
-                (Some(value), "single") => writeln!(text, "{}='{value}'", variable.name),
+        for (name, value) in variables.filter(|(_, value)| value.is_none_or(is_plain)) {
+            match (*value, argument) {
+                (None, _) => writeln!(text, "{name}"),
+                (Some(value), "single") => writeln!(text, "{name}='{value}'"),
                 (Some(value), "double") => {
-                    writeln!(text, "export {}=\"{value}\" # c", variable.name)
+                    writeln!(text, "export {name}=\"{value}\" # c")
                 }
-                (Some(value), "colon") => writeln!(text, "{}: {value}", variable.name),
-                (Some(value), _) => writeln!(text, "{}={value}", variable.name),
+                (Some(value), "colon") => writeln!(text, "{name}: {value}"),
+                (Some(value), _) => writeln!(text, "{name}={value}"),
             }
             .expect("written");
         }

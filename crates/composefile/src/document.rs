@@ -70,24 +70,11 @@ pub struct ParseError {
 struct RawNode {
     start: u32,
     end: u32,
-    shape: Shape,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Shape {
-    Scalar(Style),
-    /// `after` is the number of the first node that is not below this one.
-    Sequence {
-        layout: Layout,
-        after: u32,
-    },
-    Mapping {
-        layout: Layout,
-        after: u32,
-    },
-    Alias {
-        target: u32,
-    },
+    kind: NodeKind,
+    /// The number of the first node that is not below this one.
+    after: u32,
+    /// The target of an alias; the number of any other node itself.
+    target: u32,
 }
 
 impl<'t> Document<'t> {

@@ -27,15 +27,6 @@ pub struct EnvFile<'d> {
     pub required: bool,
 }
 
-/// A variable that `environment` sets. Without `Debug`, which could show the value.
-#[derive(Clone, Copy)]
-pub struct EnvironmentEntry<'d> {
-    /// The name of the variable.
-    pub name: &'d str,
-    /// The value; `None` for a bare `NAME`, which takes its value from the shell or `.env`.
-    pub value: Option<&'d str>,
-}
-
 /// The services of a file, in the order of the text.
 pub fn services<'d>(document: &'d Document<'d>) -> Vec<Service<'d>> {
     let entries = document.get("services").map(Node::entries);
@@ -65,24 +56,19 @@ impl<'d> Service<'d> {
         values.flat_map(one_or_many).filter_map(env_file).collect()
     }
 
-    /// The variables of `environment`: a mapping, or a list of `NAME=value` and bare `NAME`.
-    pub fn environment(&self) -> Vec<EnvironmentEntry<'d>> {
+    /// The variables of `environment`, a mapping or a list of `NAME=value` and bare `NAME`: the name, and the value. A bare
+    /// `NAME` has none: it takes its value from the shell or `.env`.
+    pub fn environment(&self) -> Vec<(&'d str, Option<&'d str>)> {
         let Some(value) = self.node.get("environment") else {
             return Vec::new();
         };
         let listed = value.items().filter_map(|node| {
-            let (name, value) = match node.as_str()?.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (node.as_str()?, None),
-            };
-            Some(EnvironmentEntry { name, value })
+            let written = node.as_str()?;
+            let pair = written.split_once('=');
+            Some(pair.map_or((written, None), |(name, value)| (name, Some(value))))
         });
-        let mapped = value.entries().into_iter().filter_map(|entry| {
-            Some(EnvironmentEntry {
-                name: entry.name()?,
-                value: entry.value.as_str(),
-            })
-        });
+        let mapped = value.entries().into_iter();
+        let mapped = mapped.filter_map(|entry| Some((entry.name()?, entry.value.as_str())));
         listed.chain(mapped).collect()
     }
 

@@ -95,8 +95,8 @@ fn written<'a>(facts: &Facts<'a>, service: &str, variable: &str) -> Option<Vec<&
     let mut services = services(document).into_iter();
     let found = services.find(|other| other.name == service)?;
     let variables = found.environment().into_iter();
-    let of = variables.filter(|entry| entry.name == variable);
-    (facts.files.len() == 1).then(|| of.filter_map(|entry| entry.value).collect())
+    let of = variables.filter(|(name, _)| *name == variable);
+    (facts.files.len() == 1).then(|| of.filter_map(|(_, value)| value).collect())
 }
 
 /// The command that starts the files of a stack by hand.

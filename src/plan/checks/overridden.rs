@@ -20,8 +20,8 @@ pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
         .collect();
     let services = services(document).into_iter();
     let entries = services.flat_map(|service| service.environment());
-    let unset = entries.filter(|entry| entry.value.is_none());
-    names.extend(unset.map(|entry| entry.name));
+    let unset = entries.filter(|(_, value)| value.is_none());
+    names.extend(unset.map(|(name, _)| name));
     let variables = facts.sent.variables();
     names.retain(|&name| {
         let own = variables.get(name);

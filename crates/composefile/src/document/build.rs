@@ -5,7 +5,7 @@ use std::ops::Range;
 use granit_parser::{Event, Parser, Span};
 
 use super::{
-    Document, Layout, NodeId, ParseError, Position, RawNode, Shape, Style, scalar::inside,
+    Document, Layout, NodeId, NodeKind, ParseError, Position, RawNode, Style, scalar::inside,
 };
 
 /// Parses `text`. Nothing else calls the YAML parser.
@@ -71,7 +71,7 @@ impl<'t> Builder<'t> {
                     _ => range,
                 };
                 let is_value = self.is_value(&value, style, range.clone());
-                self.push(range, Shape::Scalar(style), anchor, span);
+                self.push(range, NodeKind::Scalar(style), anchor, span);
                 if !is_value {
                     let id = NodeId(self.last());
                     self.document.values.insert(id, value.into_owned());
@@ -79,13 +79,12 @@ impl<'t> Builder<'t> {
             }
             Event::SequenceStart(layout, anchor, _) => {
                 let start = self.sequence_start(layout, range.start);
-                let shape = Shape::Sequence { layout, after: 0 };
-                self.push(start..range.end.max(start), shape, anchor, span);
+                let range = start..range.end.max(start);
+                self.push(range, NodeKind::Sequence(layout), anchor, span);
                 self.open(span);
             }
             Event::MappingStart(layout, anchor, _) => {
-                let shape = Shape::Mapping { layout, after: 0 };
-                self.push(range, shape, anchor, span);
+                self.push(range, NodeKind::Mapping(layout), anchor, span);
                 self.open(span);
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(&range),
@@ -94,7 +93,10 @@ impl<'t> Builder<'t> {
                 let target = known.ok_or_else(|| {
                     error(self.document.text, range.start, "unknown alias".into())
                 })?;
-                self.push(range, Shape::Alias { target }, 0, span);
+                self.push(range, NodeKind::Alias, 0, span);
+                if let Some(alias) = self.document.nodes.last_mut() {
+                    alias.target = target;
+                }
             }
             // The parser reports an anchor right after the node that carries it.
             Event::Anchor(..) => {
@@ -115,7 +117,7 @@ impl<'t> Builder<'t> {
         Err(error(self.document.text, offset, message))
     }
 
-    fn push(&mut self, range: Range<usize>, shape: Shape, anchor: usize, span: Span) {
+    fn push(&mut self, range: Range<usize>, kind: NodeKind, anchor: usize, span: Span) {
         if let Some(outer) = self.open.last_mut() {
             outer.below += 1;
         }
@@ -131,7 +133,9 @@ impl<'t> Builder<'t> {
         self.document.nodes.push(RawNode {
             start: narrow(range.start),
             end: narrow(range.end),
-            shape,
+            kind,
+            after: id + 1,
+            target: id,
         });
     }
 
@@ -155,15 +159,10 @@ impl<'t> Builder<'t> {
         let count = narrow(self.document.nodes.len());
         let last_end = self.document.nodes[self.last() as usize].end;
         let node = &mut self.document.nodes[id as usize];
-        let (Shape::Sequence { layout, after } | Shape::Mapping { layout, after, .. }) =
-            &mut node.shape
-        else {
-            return;
-        };
-        *after = count;
-        node.end = match layout {
-            Layout::Flow => narrow(range.end),
-            Layout::Block => last_end.max(node.end),
+        node.after = count;
+        node.end = match node.kind {
+            NodeKind::Sequence(Layout::Flow) | NodeKind::Mapping(Layout::Flow) => narrow(range.end),
+            _ => last_end.max(node.end),
         };
         // The outer collection takes its end from the last node, which may end before this one.
         let end = node.end;

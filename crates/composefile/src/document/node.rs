@@ -5,8 +5,7 @@ use std::{collections::HashSet, fmt, iter, ops::Range};
 use foldhash::fast::RandomState;
 
 use super::{
-    Document, Layout, NodeId, NodeSet, Printed, RawNode, ScalarType, Shape, Style, date,
-    scalar::inside,
+    Document, Layout, NodeId, NodeSet, Printed, RawNode, ScalarType, Style, date, scalar::inside,
 };
 
 /// A node of a document.
@@ -118,20 +117,12 @@ impl<'d> Node<'d> {
 
     /// The number of the last node below this one.
     fn last_id(self) -> u32 {
-        match self.raw().shape {
-            Shape::Sequence { after, .. } | Shape::Mapping { after, .. } => after - 1,
-            _ => self.id,
-        }
+        self.raw().after - 1
     }
 
     /// What the node is, as written.
     pub fn kind(self) -> NodeKind {
-        match self.raw().shape {
-            Shape::Scalar(style) => NodeKind::Scalar(style),
-            Shape::Sequence { layout, .. } => NodeKind::Sequence(layout),
-            Shape::Mapping { layout, .. } => NodeKind::Mapping(layout),
-            Shape::Alias { .. } => NodeKind::Alias,
-        }
+        self.raw().kind
     }
 
     /// The tag, such as `!reset` or `!!str`.
@@ -158,10 +149,7 @@ impl<'d> Node<'d> {
     /// The target of an alias; any other node itself.
     #[must_use]
     pub fn resolved(self) -> Self {
-        match self.raw().shape {
-            Shape::Alias { target } => Self::new(self.document, target),
-            _ => self,
-        }
+        Self::new(self.document, self.raw().target)
     }
 
     /// Whether the node is a scalar or an alias of one.
@@ -209,7 +197,7 @@ impl<'d> Node<'d> {
     /// The value of a scalar of any type, with escapes and folding resolved, and its style.
     pub fn scalar(self) -> Option<(&'d str, Style)> {
         let node = self.resolved();
-        let Shape::Scalar(style) = node.raw().shape else {
+        let NodeKind::Scalar(style) = node.kind() else {
             return None;
         };
         let written = || inside(style, &self.document.text[node.span()]);
@@ -236,10 +224,7 @@ impl<'d> Node<'d> {
 
     /// The items of a list as written, with those tagged `!reset`; empty for an alias.
     pub fn own_items(self) -> impl Iterator<Item = Node<'d>> + Clone {
-        self.children(match self.raw().shape {
-            Shape::Sequence { after, .. } => after,
-            _ => 0,
-        })
+        self.children(matches!(self.kind(), NodeKind::Sequence(_)))
     }
 
     /// The entries of a mapping as Compose reads them: first its own, then those that `<<` merges, each key once,
@@ -257,18 +242,16 @@ impl<'d> Node<'d> {
 
     /// The entries of a mapping as written, `<<` among them; empty for an alias.
     pub fn own_entries(self) -> impl Iterator<Item = Entry<'d>> + Clone {
-        let mut children = self.children(match self.raw().shape {
-            Shape::Mapping { after, .. } => after,
-            _ => 0,
-        });
+        let mut children = self.children(matches!(self.kind(), NodeKind::Mapping(_)));
         iter::from_fn(move || {
             let (key, value) = (children.next()?, children.next()?);
             Some(Entry { key, value })
         })
     }
 
-    /// The direct children up to the node `after`.
-    fn children(self, after: u32) -> impl Iterator<Item = Node<'d>> + Clone {
+    /// The direct children, if they are wanted.
+    fn children(self, is_wanted: bool) -> impl Iterator<Item = Node<'d>> + Clone {
+        let after = if is_wanted { self.raw().after } else { 0 };
         let at = move |id| (id < after).then(|| Self::new(self.document, id));
         iter::successors(at(self.id + 1), move |child| at(child.last_id() + 1))
     }
