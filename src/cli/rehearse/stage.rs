@@ -1,17 +1,14 @@
 //! The world of a rehearsal: the example stacks, or a copy of one of the user's.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, Result, anyhow};
-use composefile::{
-    document::{Document, Node},
-    path,
-};
+use composefile::path;
 use rehearsal::{World, seed};
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -76,9 +73,6 @@ pub(super) fn of_user(
     world.now -= AGE;
     world.add_portainer();
     world.tool.clone_from(&at.tool);
-    for job in jobs(&files) {
-        world.exits.insert(format!("{name}/{job}"), 0);
-    }
     for (path, text) in &files {
         let to = copied(path);
         write_copy(&to, text)?;
@@ -112,22 +106,6 @@ pub(super) fn of_user(
     let mut location = Location { root, ..at.clone() };
     location.dir = None;
     Ok(Stage { world, location })
-}
-
-/// The services that another one waits for until they have succeeded: they do in the world.
-fn jobs(files: &BTreeMap<PathBuf, String>) -> BTreeSet<String> {
-    let mut jobs = BTreeSet::new();
-    for document in files.values().filter_map(|text| Document::parse(text).ok()) {
-        let services = document.get("services").into_iter().flat_map(Node::entries);
-        let depends = services.filter_map(|service| service.value.get("depends_on"));
-        for entry in depends.flat_map(Node::entries) {
-            let condition = entry.value.get("condition").and_then(Node::as_str);
-            if condition == Some("service_completed_successfully") {
-                jobs.extend(entry.name().map(str::to_owned));
-            }
-        }
-    }
-    jobs
 }
 
 /// The path of this host that a path of the world stands for. `copy` is the stack's directory in the world and on this

@@ -8,6 +8,7 @@ use super::{
     body::{creates_source, mounts},
     compose_files::ComposeFiles,
     resolve::Project,
+    service::Service,
     settings::text,
     state::World,
 };
@@ -30,8 +31,9 @@ impl World {
         self.up(&project)
     }
 
-    /// Adds the external networks and volumes that Compose files need, and returns the paths that must exist before
-    /// [`World::start_by_hand`]: the sources of long-syntax binds, secrets and configs.
+    /// Adds the external networks and volumes that Compose files need, and lets the services succeed for whose success others
+    /// wait. Returns the paths that must exist before [`World::start_by_hand`]: the sources of long-syntax binds, secrets and
+    /// configs.
     ///
     /// # Errors
     /// The message that Compose prints.
@@ -57,6 +59,10 @@ impl World {
             self.create_volume(&volume);
         }
         let services = resolved.services.iter();
+        let needs = services.clone().flat_map(Service::depends_on);
+        let awaited = needs.filter(|(_, how)| how["condition"] == "service_completed_successfully");
+        let jobs = awaited.map(|(name, _)| (format!("{project}/{name}"), 0));
+        self.exits.extend(jobs);
         let mounts = services.flat_map(|service| mounts(service, &resolved));
         let needed = mounts.filter(|mount| mount["Type"] == "bind" && !creates_source(mount));
         Ok(needed

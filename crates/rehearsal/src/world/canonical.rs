@@ -2,7 +2,7 @@
 
 use composefile::{
     path::clean,
-    services::{is_host_path, is_remote_context},
+    services::{is_host_path, is_remote_context, split_at_colons},
 };
 use serde_json::{Map, Value, json};
 
@@ -276,29 +276,18 @@ fn short_mount(short: &str) -> Result<Value, String> {
     const PROPAGATIONS: [&str; 6] = [
         "rprivate", "private", "rshared", "shared", "rslave", "slave",
     ];
-    let mut parts: Vec<String> = Vec::new();
-    for part in short.split(':') {
-        match parts.last_mut() {
-            // The letter of a drive.
-            Some(drive) if drive.len() == 1 && drive.chars().all(char::is_alphabetic) => {
-                *drive = format!("{drive}:{part}");
-            }
-            _ => parts.push(part.to_owned()),
-        }
-    }
-    let (source, target, options) = match &parts[..] {
-        parts if parts.iter().any(String::is_empty) && parts.len() < 4 => {
+    let (source, target, options) = match split_at_colons(short)[..] {
+        ref parts if parts.iter().any(|part| part.is_empty()) && parts.len() < 4 => {
             let why = "empty section between colons";
             return Err(format!("invalid spec: {short}: {why}"));
         }
         [target] => (None, target, ""),
         [source, target] => (Some(source), target, ""),
-        [source, target, options] => (Some(source), target, options.as_str()),
+        [source, target, options] => (Some(source), target, options),
         _ => return Err(format!("invalid spec: {short}: too many colons")),
     };
     let options: Vec<&str> = options.split(',').collect();
-    let is_drive = |source: &str| source.get(1..2) == Some(":");
-    let is_bind = source.is_some_and(|source| is_host_path(source) || is_drive(source));
+    let is_bind = source.is_some_and(is_host_path);
     let kind = if is_bind { "bind" } else { "volume" };
     let mut mount = if target.starts_with('/') {
         json!({"type": kind, "target": clean(target)})
