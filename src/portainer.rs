@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use secrecy::SecretString;
 use serde_json::Value;
 use ureq::http::Method;
@@ -89,19 +89,6 @@ pub enum Deletion {
     NotFound,
     /// Portainer's 409: the record is deploying (N01).
     Busy,
-}
-
-/// The engine behind an environment (M17).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EngineOf {
-    /// The engine's ID.
-    Engine(String),
-    /// The response contains no ID.
-    Unnamed,
-    /// Portainer has no such environment.
-    NoEnvironment,
-    /// The API key may not use the environment: the status, 401 or 403.
-    Forbidden(u16),
 }
 
 impl Portainer {
@@ -211,7 +198,7 @@ impl Portainer {
 impl PortainerReader {
     /// Reads everything once during a task that changes nothing.
     pub fn remembering<R>(&self, task: impl FnOnce() -> R) -> R {
-        self.client.remembering(task)
+        self.client.memory.during(task)
     }
 
     /// Hides values in everything that Portainer says from now on (B13).
@@ -222,26 +209,29 @@ impl PortainerReader {
     /// Hides values in the reason why a deployment failed.
     fn hide_in(&self, deployment: &mut Deployment) {
         if let Deployment::Failed(Some(reason)) = deployment {
-            *reason = self.client.hidden(reason);
+            *reason = self.client.mask().hide(reason);
         }
     }
 
-    /// The engine behind an environment (M17), as far as Portainer says. A refusal may come from the engine, its agent, or
-    /// a proxy that refuses this one path: it says nothing about the environment unless Portainer refuses the environment
-    /// itself, with its own error object (M01).
-    pub fn engine_of(&self, endpoint: i64) -> Result<EngineOf> {
+    /// The ID of the engine behind an environment (M17), or the status with which Portainer refuses the environment: 404 if
+    /// there is none, 401 or 403 if the API key may not use it.
+    ///
+    /// A refusal may come from the engine, its agent, or a proxy that refuses this one path: it says nothing about the
+    /// environment unless Portainer refuses the environment itself, with its own error object (M01).
+    pub fn engine_of(&self, endpoint: i64) -> Result<Result<String, u16>> {
         let path = format!("/api/endpoints/{endpoint}/docker/info");
         let action = format!("read the Docker ID of environment {endpoint}");
         match self.client.get(&path, &action) {
             Ok(info) => {
-                let id = wire::engine_id(info).map_err(failed_to(&action))?;
-                Ok(id.map_or(EngineOf::Unnamed, EngineOf::Engine))
+                let info = wire::read(info).map_err(failed_to(&action))?;
+                let id = info["ID"].as_str().filter(|id| !id.is_empty());
+                let id = id.context("Portainer does not report which Docker it uses")?;
+                Ok(Ok(id.to_owned()))
             }
             Err(error) => match error.response() {
                 Some(response) if matches!(response.status, 401 | 403 | 404) => {
                     match self.answer_for(endpoint) {
-                        Some(404) => Ok(EngineOf::NoEnvironment),
-                        Some(status @ (401 | 403)) => Ok(EngineOf::Forbidden(status)),
+                        Some(status @ (401 | 403 | 404)) => Ok(Err(status)),
                         Some(200) => Err(Failure::new(format!(
                             "Portainer has environment {endpoint}, but its Docker could not be read"
                         ))
@@ -283,20 +273,22 @@ impl PortainerReader {
     ///
     /// Fails if an entry may be such a record in the environment `endpoint` but cannot be parsed (B07).
     pub fn records(&self, endpoint: i64, name: &str, normalized: &str) -> Result<Vec<Record>> {
-        let list = self.list(endpoint)?;
-        let mut records =
-            wire::records(list, endpoint, &[name, normalized]).map_err(failed_to(LIST))?;
-        for record in &mut records {
-            self.hide_in(&mut record.deployment);
-        }
-        Ok(records)
+        let listed = self.listed(endpoint, Some(&[name, normalized]))?;
+        let records = listed.into_iter().map(|listed| listed.record);
+        records
+            .collect::<Result<_, _>>()
+            .map_err(|unclear| failed_to(LIST)(Failure::new(unclear).hint(HINT_FOR_UNCLEAR).into()))
     }
 
     /// Call A for every stack: the records of all environments, in Portainer's order. An entry that may be a record of the
     /// environment `endpoint`, but cannot be parsed, says why (B07).
     pub fn all_records(&self, endpoint: i64) -> Result<Vec<ListedRecord>> {
+        self.listed(endpoint, None)
+    }
+
+    fn listed(&self, endpoint: i64, names: Option<&[&str]>) -> Result<Vec<ListedRecord>> {
         let list = self.list(endpoint)?;
-        let mut listed = wire::all_records(list, endpoint).map_err(failed_to(LIST))?;
+        let mut listed = wire::records(list, endpoint, names).map_err(failed_to(LIST))?;
         for record in listed
             .iter_mut()
             .filter_map(|listed| listed.record.as_mut().ok())

@@ -8,7 +8,7 @@ use crate::{
     model::{Container, Grant},
     parallel::in_parallel,
     plan::Environment,
-    portainer::{BaseUrl, EngineOf, NamedEnvironment, PortainerReader},
+    portainer::{BaseUrl, NamedEnvironment, PortainerReader},
 };
 
 /// What runs here, and shows which environment is this host (B37): the IDs of the engines of cloned machines are equal.
@@ -96,7 +96,7 @@ pub fn compare(
     evidence: Evidence,
 ) -> Environment {
     match portainer.engine_of(endpoint) {
-        Ok(EngineOf::Engine(theirs)) => match engine.map(|engine| (engine, engine.id())) {
+        Ok(Ok(theirs)) => match engine.map(|engine| (engine, engine.id())) {
             Some((engine, Ok(ours))) if ours == theirs => {
                 look_for(portainer, engine, endpoint, evidence)
             }
@@ -104,11 +104,8 @@ pub fn compare(
             Some((_, Err(error))) => Environment::Unknown(format!("{error:#}")),
             None => Environment::Unknown("Docker on this host does not respond".to_owned()),
         },
-        Ok(EngineOf::Unnamed) => {
-            Environment::Unknown("Portainer does not report which Docker it uses".to_owned())
-        }
-        Ok(EngineOf::NoEnvironment) => Environment::NotFound { here: None },
-        Ok(EngineOf::Forbidden(status)) => Environment::Forbidden(status),
+        Ok(Err(404)) => Environment::NotFound { here: None },
+        Ok(Err(status)) => Environment::Forbidden(status),
         Err(error) => Environment::Unknown(format!("{error:#}")),
     }
 }

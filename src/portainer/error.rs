@@ -17,51 +17,49 @@ const HINT_FOR_OTHERS: &str = "the response comes from a proxy, a login page or 
 #[derive(Debug)]
 pub enum Error {
     /// The request never left this host: no connection, no TLS session, an invalid URL.
-    NotSent(Box<Cause>),
+    NotSent(Box<Failure>),
     /// Portainer itself refused the request, so the request has ended (B35).
     Refused {
         response: Response,
-        /// The response in words.
-        cause: Box<Cause>,
+        /// What failed, and as its source the response in words.
+        cause: Box<Failure>,
     },
     /// No response, only a part of one, or one that does not end the request: it may have been carried out, or still be in
     /// progress (B05, B35).
     Unknown {
         response: Option<Response>,
-        cause: Box<Cause>,
+        cause: Box<Failure>,
     },
 }
 
 impl Error {
     /// A [`Self::NotSent`]; `action` completes "failed to …".
     pub fn not_sent(action: &str, failure: Failure) -> Self {
-        Self::NotSent(Box::new(Cause::new(action, failure)))
+        Self::NotSent(Box::new(failed(action, failure)))
     }
 
     /// A [`Self::NotSent`] because Portainer is unreachable, whatever was attempted: `failure` says why.
     pub(super) fn unreachable(base_url: &BaseUrl, failure: Failure) -> Self {
-        Self::NotSent(Box::new(Cause {
-            failed: format!("cannot reach Portainer at {base_url}"),
-            failure,
-        }))
+        let what = format!("cannot reach Portainer at {base_url}");
+        Self::NotSent(Box::new(Failure::new(what).source(failure)))
     }
 
     /// The error of a response that does not indicate success, with the hint for it (B35).
     pub(super) fn of(action: &str, response: Response) -> Self {
         let failure = Failure::new(response.summary()).hint(response.hint());
         if response.is_refusal() {
-            let cause = Box::new(Cause::new(action, failure));
+            let cause = Box::new(failed(action, failure));
             return Self::Refused { response, cause };
         }
         let failure = failure.body(String::from_utf8_lossy(&response.body));
-        let cause = Box::new(Cause::new(action, failure));
+        let cause = Box::new(failed(action, failure));
         let response = Some(response);
         Self::Unknown { response, cause }
     }
 
     /// A [`Self::Unknown`] without a whole response.
     pub(super) fn unknown(action: &str, failure: Failure) -> Self {
-        let cause = Box::new(Cause::new(action, failure));
+        let cause = Box::new(failed(action, failure));
         let response = None;
         Self::Unknown { response, cause }
     }
@@ -99,7 +97,7 @@ impl Error {
         }
     }
 
-    fn cause(&self) -> &Cause {
+    fn cause(&self) -> &Failure {
         match self {
             Self::NotSent(cause) | Self::Refused { cause, .. } | Self::Unknown { cause, .. } => {
                 cause
@@ -110,28 +108,19 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.cause().failed)
+        self.cause().fmt(f)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.cause().failure)
+        self.cause().source()
     }
 }
 
-/// What failed, and why.
-#[derive(Debug)]
-pub struct Cause {
-    failed: String,
-    failure: Failure,
-}
-
-impl Cause {
-    fn new(action: &str, failure: Failure) -> Self {
-        let failed = format!("failed to {action}");
-        Self { failed, failure }
-    }
+/// What failed, because of `failure`.
+fn failed(action: &str, failure: Failure) -> Failure {
+    Failure::new(format!("failed to {action}")).source(failure)
 }
 
 /// A complete response of Portainer or of another program.

@@ -72,7 +72,7 @@ pub(super) struct Client {
     read_timeout: Duration,
     mask: RwLock<Mask>,
     /// The response to each `GET` that succeeded, by its path.
-    memory: Memory<http::Response<Arc<[u8]>>>,
+    pub(super) memory: Memory<http::Response<Arc<[u8]>>>,
 }
 
 impl Client {
@@ -133,17 +133,15 @@ impl Client {
         }
     }
 
-    /// Reads everything once during `task`.
-    pub(super) fn remembering<R>(&self, task: impl FnOnce() -> R) -> R {
-        self.memory.during(task)
-    }
-
     /// A GET whose response must be 2xx. `action` completes "failed to …".
     pub(super) fn get(&self, path: &str, action: &str) -> Result<Unread, Error> {
         let read = || {
             let request = Request::get(self.options.base_url.join(path)).body(());
-            let response = self.send(request, path, action, self.read_timeout)?;
-            self.successful(response, action)
+            let mut response = self.send(request, path, action, self.read_timeout)?;
+            if response.status().is_success() {
+                return Ok(response);
+            }
+            Err(self.failed(&mut response, action))
         };
         if !self.memory.keeps() {
             return read();
@@ -176,11 +174,6 @@ impl Client {
         *self.mask.write().unwrap_or_else(PoisonError::into_inner) = mask;
     }
 
-    /// Words of Portainer, with the values hidden.
-    pub(super) fn hidden(&self, words: &str) -> String {
-        self.mask().hide(words)
-    }
-
     /// The error of a response that does not indicate success, with the values hidden.
     pub(super) fn error(&self, action: &str, mut response: Response) -> Error {
         let mask = self.mask();
@@ -190,16 +183,9 @@ impl Client {
         Error::of(action, response)
     }
 
-    fn mask(&self) -> RwLockReadGuard<'_, Mask> {
+    /// Hides the values.
+    pub(super) fn mask(&self) -> RwLockReadGuard<'_, Mask> {
         self.mask.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The response, if its status is 2xx.
-    fn successful(&self, mut unread: Unread, action: &str) -> Result<Unread, Error> {
-        if unread.status().is_success() {
-            return Ok(unread);
-        }
-        Err(self.failed(&mut unread, action))
     }
 
     /// The error of a response that has not been read.

@@ -97,19 +97,7 @@ pub struct Created {
 pub const HINT_FOR_UNCLEAR: &str =
     "check the stack in Portainer and any proxy in front of Portainer";
 
-/// The records of a list whose name is one of `names` (C50). 204 and `null` are empty lists (N03).
-///
-/// An entry with such a name that may be a record of the environment `endpoint`, but cannot be parsed, is an error
-/// (B07).
-pub(super) fn records(response: Unread, endpoint: i64, names: &[&str]) -> Result<Vec<Record>> {
-    let entries = entries(response, Some(names))?;
-    let records = entries
-        .iter()
-        .filter_map(|entry| record(entry, endpoint).transpose());
-    Ok(records.collect::<Result<_, _>>()?)
-}
-
-/// An entry of the list of all records.
+/// An entry of the list of records.
 #[derive(Debug)]
 pub struct ListedRecord {
     pub name: String,
@@ -117,14 +105,18 @@ pub struct ListedRecord {
     pub record: Result<Record, String>,
 }
 
-/// All records of a list, and the entries that may be a record of the environment `endpoint`, but cannot be parsed.
-pub(super) fn all_records(response: Unread, endpoint: i64) -> Result<Vec<ListedRecord>> {
-    let entries = entries(response, None)?;
+/// The records of a list whose name is one of `names`, or all (C50), and the entries that may be a record of the environment
+/// `endpoint`, but cannot be parsed (B07). 204 and `null` are empty lists (N03).
+pub(super) fn records(
+    response: Unread,
+    endpoint: i64,
+    names: Option<&[&str]>,
+) -> Result<Vec<ListedRecord>> {
+    let entries = entries(response, names)?;
     let listed = entries.iter().filter_map(|entry| {
-        let record = record(entry, endpoint).transpose()?;
         Some(ListedRecord {
             name: name(entry).to_owned(),
-            record: record.map_err(|unclear| unclear.to_string()),
+            record: record(entry, endpoint).transpose()?,
         })
     });
     Ok(listed.collect())
@@ -169,14 +161,13 @@ fn name(entry: &Value) -> &str {
 }
 
 /// The record of an entry of the list; `None` if it is certainly not in the environment `endpoint` (B07).
-fn record(entry: &Value, endpoint: i64) -> Result<Option<Record>, Failure> {
+fn record(entry: &Value, endpoint: i64) -> Result<Option<Record>, String> {
     let name = name(entry);
     let unclear = |key: &str, value: &str| {
-        Failure::new(format!(
+        format!(
             "Portainer's list has an entry named {}, but its {key} is {value}: it may be this stack",
             printable(name)
-        ))
-        .hint(HINT_FOR_UNCLEAR)
+        )
     };
     let endpoint_id = match entry.get("EndpointId") {
         None => return Ok(None),
@@ -247,13 +238,6 @@ pub(super) fn further_files(record: &Value) -> Result<usize> {
 /// The Compose text of one record (M17).
 pub(super) fn text(response: Unread) -> Result<String> {
     field(&read(response)?, "StackFileContent", "text")
-}
-
-/// The `ID` of an engine (M17); `None` where it is missing or empty.
-pub(super) fn engine_id(response: Unread) -> Result<Option<String>> {
-    let json = read(response)?;
-    let id = json["ID"].as_str().filter(|id| !id.is_empty());
-    Ok(id.map(str::to_owned))
 }
 
 impl Response {
@@ -378,39 +362,41 @@ mod tests {
     }
 
     fn listed(list: &str) -> Result<Vec<(String, i64)>, String> {
-        let records = records(response(list.as_bytes()), 1, &["web"])
+        let listed = records(response(list.as_bytes()), 1, Some(&["web"]))
             .map_err(|error| format!("{error:#}"))?;
         let key = |record: Record| (record.id, record.endpoint_id);
-        Ok(records.into_iter().map(key).collect())
+        let keys = listed.into_iter().map(|listed| listed.record.map(key));
+        keys.collect()
     }
 
     #[test]
     fn records_of_the_list() {
         let list = br#"[{"Id":1,"Name":"web","EndpointId":2,"Type":1,"Status":3,"Env":[{"name":"A","value":"b"}],"Option":{"Prune":true}}]"#;
-        let records = records(response(list), 1, &["web"]).expect("a list");
+        let mut listed = records(response(list), 1, Some(&["web"])).expect("a list");
         assert_eq!(
-            records,
-            [Record {
+            listed.pop().expect("an entry").record,
+            Ok(Record {
                 endpoint_id: 2,
                 kind: StackKind::Swarm,
                 deployment: Deployment::Deploying,
                 variables: BTreeSet::from(["A".to_owned()]),
                 prune: true,
                 ..Record::with_id("1")
-            }]
+            })
         );
+        assert!(listed.is_empty());
     }
 
     #[test]
     fn b07_one_unclear_entry_does_not_hide_the_others() {
         let list =
             br#"[{"Id":1,"Name":"a","EndpointId":2},{"Name":"b","EndpointId":1},{"Name":"c"}]"#;
-        let listed = all_records(response(list), 1).expect("a list");
+        let listed = records(response(list), 1, None).expect("a list");
         let shown = listed
             .iter()
             .map(|container| (container.name.as_str(), container.record.is_ok()));
         assert_eq!(shown.collect::<Vec<_>>(), [("a", true), ("b", false)]);
-        assert!(all_records(response(b"{}"), 1).is_err());
+        assert!(records(response(b"{}"), 1, None).is_err());
     }
 
     #[test]
@@ -468,11 +454,10 @@ mod tests {
         // Only that they return matters.
         #[test]
         fn any_bytes_can_be_read(bytes: Vec<u8>) {
-            let _ = records(response(&bytes), 1, &["web"]);
+            let _ = records(response(&bytes), 1, Some(&["web"]));
             let _ = status(response(&bytes));
             let _ = variables(&bytes);
             let _ = text(response(&bytes));
-            let _ = engine_id(response(&bytes));
             let created = Response { status: 200, body: bytes, ..Response::default() };
             let _ = created.object();
         }
