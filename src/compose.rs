@@ -20,7 +20,7 @@ use std::{
     fmt,
     io::ErrorKind,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
     sync::{Mutex, OnceLock},
     time::{Duration, Instant},
 };
@@ -29,7 +29,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
 pub use self::{
-    answer::{Doubt, Rejection, Version, write_omitted},
+    answer::{Doubt, Rejection, write_omitted},
     dialect::Dialect,
     folder::{ENV_FILE, Folder, compose_file, env_file, remove_all as remove_folders},
     project::{Content, Dependency, Endpoint, Mount, Place, Project, Service},
@@ -39,7 +39,7 @@ use crate::{
     disk,
     failure::Failure,
     parallel::lock,
-    process::{self, Limits, Output, RunError},
+    process::{self, Limits, RunError},
     text::{Mask, excerpt},
     trace::{Exchange, Trace},
 };
@@ -82,7 +82,7 @@ pub trait Program: Send + Sync {
     fn name(&self) -> String;
 
     /// Its version.
-    fn version(&self) -> &Version;
+    fn version(&self) -> ComposeVersion;
 
     /// What it reads in the input, or why it rejects it. [`Values::Named`] keeps the variables. An error means that this is
     /// unknown.
@@ -121,17 +121,6 @@ pub struct Read {
     pub folder: Option<String>,
 }
 
-impl Read {
-    /// What a program of this version printed for files on disk.
-    pub fn printed(config: Value, printed_by: ComposeVersion) -> Self {
-        Self {
-            config,
-            printed_by,
-            folder: None,
-        }
-    }
-}
-
 /// The place of a Compose program, which is looked for when it is needed first.
 pub struct Installation {
     tool: String,
@@ -161,7 +150,9 @@ pub struct Compose {
     first: Vec<String>,
     /// The command that a user would run: `docker compose`.
     name: String,
-    version: Version,
+    version: ComposeVersion,
+    /// The version as the program prints it.
+    printed_version: String,
     trace: Trace,
     /// What it answered about each text: it is asked once. Files on disk may change meanwhile.
     answers: Mutex<BTreeMap<Sent, Answer>>,
@@ -368,18 +359,19 @@ impl Compose {
         };
         let version = output.as_ref().ok().and_then(|output| {
             let text = String::from_utf8_lossy(&output.stdout);
-            Version::parse(&text).filter(|_| output.status.success())
+            let printed = ComposeVersion::printed(&text).filter(|_| output.status.success());
+            printed.map(|(version, text)| (version, text.to_owned()))
         });
         trace.report(Exchange {
             peer: "compose",
             request: format!("run {} version --short", command.join(" ")),
             outcome: match &version {
-                Some(version) => format!("found version {version}"),
+                Some((_, printed)) => format!("found version {printed}"),
                 None => format!("no Compose program ({})", process::outcome(&output, LIMITS)),
             },
             elapsed: started.elapsed(),
         });
-        let Some(version) = version else {
+        let Some((version, printed_version)) = version else {
             return match &output {
                 Err(RunError::Failed(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
                 Ok(ended) if ended.status.code().is_some() && ended.stderr.is_empty() => Ok(None),
@@ -397,6 +389,7 @@ impl Compose {
             first: first.iter().map(|word| (*word).to_owned()).collect(),
             name: command.join(" "),
             version,
+            printed_version,
             trace: trace.clone(),
             answers: Mutex::default(),
         }))
@@ -525,11 +518,11 @@ impl Compose {
 
 impl Program for Compose {
     fn name(&self) -> String {
-        format!("{} {}", self.name, self.version)
+        format!("{} {}", self.name, self.printed_version)
     }
 
-    fn version(&self) -> &Version {
-        &self.version
+    fn version(&self) -> ComposeVersion {
+        self.version
     }
 
     fn again(&self, trace: Trace) -> Option<Box<dyn Program>> {
@@ -537,7 +530,8 @@ impl Program for Compose {
             program: self.program.clone(),
             first: self.first.clone(),
             name: self.name.clone(),
-            version: self.version.clone(),
+            version: self.version,
+            printed_version: self.printed_version.clone(),
             trace,
             answers: Mutex::default(),
         }))
@@ -575,7 +569,7 @@ impl Program for Compose {
             })?;
             Answer::Read(Read {
                 config,
-                printed_by: self.version.release,
+                printed_by: self.version,
                 folder,
             })
         } else {
@@ -607,12 +601,7 @@ fn container_environment() -> Vec<(&'static str, OsString)> {
         path.push(HOME);
         ("PATH", path)
     }));
-    variables.extend(docker_config().map(|config| ("DOCKER_CONFIG", config)));
+    let config = process::docker_config();
+    variables.extend(config.map(|config| ("DOCKER_CONFIG", config.into())));
     variables
-}
-
-/// The folder with the configuration of `docker`.
-fn docker_config() -> Option<OsString> {
-    let config = env::var_os("DOCKER_CONFIG").filter(|config| !config.is_empty());
-    config.or_else(|| Some(env::home_dir()?.join(".docker").into_os_string()))
 }

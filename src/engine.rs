@@ -42,6 +42,7 @@ use crate::{
     memory::Memory,
     model::{Container, Pull},
     parallel::{MAX_CONCURRENT, in_parallel},
+    process,
     text::Mask,
     trace::Trace,
 };
@@ -83,10 +84,7 @@ impl ClientConfig {
             docker_host: text("DOCKER_HOST"),
             docker_context: text("DOCKER_CONTEXT"),
             docker_tls: set("DOCKER_TLS").or(set("DOCKER_TLS_VERIFY")).is_some(),
-            config_dir: set("DOCKER_CONFIG").map(PathBuf::from).or_else(|| {
-                let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-                home.map(|home| home.join(".docker"))
-            }),
+            config_dir: process::docker_config(),
         }
     }
 }
@@ -269,7 +267,7 @@ impl EngineReader {
     /// Reads everything once during a task that changes nothing.
     pub fn remembering<R>(&self, task: impl FnOnce() -> R) -> R {
         self.users.during(|| match &self.client {
-            Client::Api(api) => api.remembering(task),
+            Client::Api(api) => api.memory.during(task),
             Client::Command(_) | Client::Unavailable => task(),
         })
     }
@@ -277,7 +275,7 @@ impl EngineReader {
     /// All containers, as they are now.
     pub fn list_all_again(&self) -> Result<Vec<Container>> {
         if let Client::Api(api) = &self.client {
-            api.forget();
+            api.memory.clear();
         }
         self.list_all()
     }

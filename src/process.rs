@@ -10,7 +10,7 @@ use std::{
         unix::{ffi::OsStrExt as _, fs::MetadataExt as _, process::CommandExt as _},
     },
     path::{Path, PathBuf},
-    process::{Child, Command, ExitCode, ExitStatus, Stdio},
+    process::{Child, Command, ExitCode, Output, Stdio},
     sync::{
         Mutex,
         mpsc::{self, Receiver},
@@ -49,13 +49,6 @@ pub struct Limits {
     pub time: Duration,
     /// The most bytes of each of its output streams.
     pub output: u64,
-}
-
-/// The exit status and the output of a program.
-pub struct Output {
-    pub status: ExitStatus,
-    pub stdout: Vec<u8>,
-    pub stderr: Vec<u8>,
 }
 
 /// Why a program did not exit by itself.
@@ -115,6 +108,15 @@ pub fn find_in(path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
 pub fn find(name: &str) -> Result<PathBuf, RunError> {
     find_in(env::var_os("PATH").as_deref(), name)
         .ok_or_else(|| RunError::Failed(io::Error::new(ErrorKind::NotFound, "not found on PATH")))
+}
+
+/// The folder with the configuration of `docker`.
+pub fn docker_config() -> Option<PathBuf> {
+    let given = env::var_os("DOCKER_CONFIG").filter(|given| !given.is_empty());
+    given.map(PathBuf::from).or_else(|| {
+        let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        home.map(|home| home.join(".docker"))
+    })
 }
 
 /// Whether a program is a native binary, and no script.

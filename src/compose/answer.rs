@@ -1,6 +1,6 @@
 //! What the program printed.
 
-use std::{collections::BTreeMap, fmt, mem};
+use std::{collections::BTreeMap, mem, process::Output};
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    process::Output,
     text::{Mask, excerpt},
 };
 
@@ -73,14 +72,6 @@ pub enum Doubt {
     Files,
 }
 
-/// A version of Compose. Only the numbers count; the text is for display.
-#[derive(Debug, Clone)]
-pub struct Version {
-    /// The patch level is 0 if it is missing.
-    pub release: ComposeVersion,
-    text: String,
-}
-
 impl From<Rejection> for anyhow::Error {
     fn from(rejection: Rejection) -> Self {
         let Rejection { by, message, .. } = rejection;
@@ -95,33 +86,11 @@ impl Rejection {
         // The file that is sent has a name of its own, which is not that of the user's file.
         let start = format!("validating {}: ", compose_file(0));
         Self {
-            doubt: doubt(code, message, by.version().release),
+            doubt: doubt(code, message, by.version()),
             is_about_files: is_about_files(code, message),
             by: by.name(),
             message: message.strip_prefix(&start).unwrap_or(message).to_owned(),
         }
-    }
-}
-
-impl Version {
-    /// The version on the first line: `v2.26.1`. `None` if the line is something else.
-    pub fn parse(output: &str) -> Option<Self> {
-        let line = output.trim().lines().next()?.trim();
-        let text = line.strip_prefix('v').unwrap_or(line);
-        let is_part = |c: char| c.is_ascii_alphanumeric() || ".-+~_".contains(c);
-        let mut parts = text.split(['.', '-', '+']).map(str::parse);
-        let (major, minor) = (parts.next()?.ok()?, parts.next()?.ok()?);
-        let patch = parts.next().and_then(Result::ok).unwrap_or_default();
-        (text.chars().all(is_part) && text.len() <= 64).then(|| Self {
-            release: ComposeVersion(major, minor, patch),
-            text: text.to_owned(),
-        })
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
     }
 }
 
@@ -226,23 +195,6 @@ pub(super) fn share_by_id(service: &mut Fields, containers: &BTreeMap<String, St
 mod tests {
     use super::*;
 
-    #[test]
-    fn versions_are_read() {
-        for (output, expected) in [
-            ("2.26.1-4\n", Some("2.26.1")),
-            ("v5.6.1", Some("5.6.1")),
-            ("2.40.3-desktop.1", Some("2.40.3")),
-            ("1.0.6\nusing podman\n", Some("1.0.6")),
-            ("Docker version 20.10.24, build 1", None),
-            ("", None),
-            ("5", None),
-        ] {
-            let version = Version::parse(output);
-            let release = version.map(|version| version.release.to_string());
-            assert_eq!(release.as_deref(), expected, "{output}");
-        }
-    }
-
     /// Portainer may have an older version, which rejects the syntax that a newer one prints.
     #[test]
     fn what_is_printed_is_written_in_the_syntax_of_every_version() {
@@ -275,7 +227,7 @@ mod tests {
     #[test]
     fn a_rejection_is_in_doubt_where_programs_differ() {
         let (old, supported, newest) = ["1.29.2", "2.26.1", "5.6.1"]
-            .map(|text| Version::parse(text).expect("a version").release)
+            .map(|text| ComposeVersion::parse(text).expect("a version"))
             .into();
         let size = "decoding failed: error decoding 'services[a].mem_limit': invalid size: 'lots'";
         let schema = "validating docker-compose.yml: services.a.cgroup must be one of the following: \"host\"";

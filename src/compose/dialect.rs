@@ -711,7 +711,11 @@ mod tests {
         );
         let mut wrong = Vec::new();
         for (printer, services) in &printed {
-            let read = Read::printed(json!({ "services": services }), version(printer));
+            let read = Read {
+                config: json!({ "services": services }),
+                printed_by: version(printer),
+                folder: None,
+            };
             let project = Project::new(&read, &BTreeMap::new(), Some(&written));
             for of in &versions {
                 for (service, changes) in &hashes {

@@ -2,7 +2,6 @@
 
 use std::{env, fs, path::PathBuf};
 
-use super::docker_config;
 use crate::process;
 
 /// The name of the plugin, which is also that of the standalone program.
@@ -37,7 +36,7 @@ fn folders(command: &[&str]) -> Option<Vec<PathBuf>> {
     if !docker.ends_with("docker") || !process::is_native(&docker).ok()? {
         return None;
     }
-    let config = PathBuf::from(docker_config()?);
+    let config = process::docker_config()?;
     let settings = fs::read_to_string(config.join("config.json")).unwrap_or_default();
     if settings.contains("cliPluginsExtraDirs") {
         return None;

@@ -15,6 +15,19 @@ impl ComposeVersion {
         Some(Self(next()?, next()?, next()?))
     }
 
+    /// The version on the first line of what a program prints, and how it is written there without the `v`. `None` if the line is
+    /// something else. The patch level is 0 if it is missing.
+    pub(super) fn printed(output: &str) -> Option<(Self, &str)> {
+        let line = output.trim().lines().next()?.trim();
+        let text = line.strip_prefix('v').unwrap_or(line);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || ".-+~_".contains(c);
+        let mut parts = text.split(['.', '-', '+']).map(str::parse);
+        let (major, minor) = (parts.next()?.ok()?, parts.next()?.ok()?);
+        let patch = parts.next().and_then(Result::ok).unwrap_or_default();
+        let is_version = text.chars().all(is_part) && text.len() <= 64;
+        is_version.then_some((Self(major, minor, patch), text))
+    }
+
     /// Major, minor and patch.
     pub fn release(self) -> (u16, u16, u16) {
         (self.0, self.1, self.2)
@@ -41,6 +54,23 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(read(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn versions_that_a_program_prints_are_read() {
+        for (output, expected) in [
+            ("2.26.1-4\n", Some("2.26.1")),
+            ("v5.6.1", Some("5.6.1")),
+            ("2.40.3-desktop.1", Some("2.40.3")),
+            ("1.0.6\nusing podman\n", Some("1.0.6")),
+            ("Docker version 20.10.24, build 1", None),
+            ("", None),
+            ("5", None),
+        ] {
+            let printed = ComposeVersion::printed(output);
+            let version = printed.map(|(version, _)| version.to_string());
+            assert_eq!(version.as_deref(), expected, "{output}");
         }
     }
 }

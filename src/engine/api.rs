@@ -59,20 +59,10 @@ pub(super) struct Api {
     version: OnceLock<Version>,
     is_podman: OnceLock<bool>,
     /// The response to each `GET`, by its path.
-    memory: Memory<ApiResponse>,
+    pub(super) memory: Memory<ApiResponse>,
 }
 
 impl Api {
-    /// Reads everything once during `task`.
-    pub(super) fn remembering<R>(&self, task: impl FnOnce() -> R) -> R {
-        self.memory.during(task)
-    }
-
-    /// Reads again what was remembered.
-    pub(super) fn forget(&self) {
-        self.memory.clear();
-    }
-
     /// A client of the engine on `socket`. Connects with the first request.
     pub(super) fn new(socket: PathBuf, options: Options) -> Self {
         let config = Agent::config_builder()
@@ -417,7 +407,7 @@ impl Rejected {
 
 /// A response with its whole body.
 #[derive(Clone)]
-struct ApiResponse {
+pub(super) struct ApiResponse {
     /// The request: `GET /info`.
     request: String,
     status: u16,

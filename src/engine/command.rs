@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    process::Command as Process,
+    process::{Command as Process, Output},
     thread,
     time::{Duration, Instant},
 };
@@ -26,7 +26,7 @@ use crate::{
     backoff::Backoff,
     failure::Failure,
     model::{Container, Pull, compose_label},
-    process::{self, Limits, Output, RunError},
+    process::{self, Limits, RunError},
     text::{excerpt, printable},
     trace::Exchange,
 };

@@ -42,11 +42,6 @@ impl fmt::Display for ObjectKind {
     }
 }
 
-/// Names or IDs of objects.
-pub trait Names: IntoIterator<Item: Into<String>> {}
-
-impl<N: IntoIterator<Item: Into<String>>> Names for N {}
-
 /// A tar archive that the engine wrote.
 pub struct Archive {
     pub bytes: Vec<u8>,
@@ -56,7 +51,10 @@ pub struct Archive {
 
 impl EngineReader {
     /// The containers with these IDs, in the same order. Containers that no longer exist are left out.
-    pub fn inspect_containers(&self, ids: impl Names) -> Result<Vec<Container>> {
+    pub fn inspect_containers(
+        &self,
+        ids: impl IntoIterator<Item: Into<String>>,
+    ) -> Result<Vec<Container>> {
         let found = self.inspect(ObjectKind::Container, ids)?;
         Ok(found.into_iter().map(Container).collect())
     }
@@ -64,18 +62,24 @@ impl EngineReader {
     /// The inspect JSON of these networks, in the same order. Networks that no longer exist are left out.
     ///
     /// A name that several networks share is an error; engines before 25 allow such names.
-    pub fn inspect_networks(&self, names_or_ids: impl Names) -> Result<Vec<Value>> {
+    pub fn inspect_networks(
+        &self,
+        names_or_ids: impl IntoIterator<Item: Into<String>>,
+    ) -> Result<Vec<Value>> {
         self.inspect(ObjectKind::Network, names_or_ids)
     }
 
     /// The inspect JSON of these volumes, in the same order. Volumes that no longer exist are left out.
-    pub fn inspect_volumes(&self, names: impl Names) -> Result<Vec<Value>> {
+    pub fn inspect_volumes(
+        &self,
+        names: impl IntoIterator<Item: Into<String>>,
+    ) -> Result<Vec<Value>> {
         self.inspect(ObjectKind::Volume, names)
     }
 
     /// The inspect JSON of the images with these IDs (`sha256:…`), in the same order. Images that no longer exist are
     /// left out.
-    pub fn inspect_images(&self, ids: impl Names) -> Result<Vec<Value>> {
+    pub fn inspect_images(&self, ids: impl IntoIterator<Item: Into<String>>) -> Result<Vec<Value>> {
         self.inspect(ObjectKind::Image, ids)
     }
 
@@ -181,7 +185,11 @@ impl EngineReader {
         Ok(found)
     }
 
-    fn inspect(&self, kind: ObjectKind, names: impl Names) -> Result<Vec<Value>> {
+    fn inspect(
+        &self,
+        kind: ObjectKind,
+        names: impl IntoIterator<Item: Into<String>>,
+    ) -> Result<Vec<Value>> {
         let mut seen = HashSet::new();
         let mut names: Vec<String> = names.into_iter().map(Into::into).collect();
         names.retain(|name| seen.insert(name.clone()));

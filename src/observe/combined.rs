@@ -91,7 +91,7 @@ pub fn combined(
     let mask = &Mask::new(values.iter().map(String::as_str));
     let writable = |input: &Input, profiles, values| {
         let mut config = program.read(input, profiles, values, mask)?.config;
-        write_omitted(&mut config, program.version().release);
+        write_omitted(&mut config, program.version());
         anyhow::Ok(config)
     };
     let config = |input: &Input, profiles| writable(input, profiles, Values::Resolved);

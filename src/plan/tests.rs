@@ -235,7 +235,11 @@ impl World {
                 _ => Some("services: {}".to_owned()),
             },
         })?;
-        let read = Read::printed(config, ComposeVersion(2, 26, 1));
+        let read = Read {
+            config,
+            printed_by: ComposeVersion(2, 26, 1),
+            folder: None,
+        };
         Ok(Project::new(&read, &BTreeMap::new(), None))
     }
 

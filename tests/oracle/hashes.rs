@@ -87,7 +87,11 @@ fn compared(programs: &[Program], host: &Host) -> (usize, Vec<String>) {
         for (by, printed) in programs.iter().zip(&printed) {
             let Some(printed) = printed else { continue };
             let none = BTreeMap::new();
-            let read = Read::printed(printed.clone(), by.version);
+            let read = Read {
+                config: printed.clone(),
+                printed_by: by.version,
+                folder: None,
+            };
             let project = Project::new(&read, &none, None);
             for (service, hash) in &hashes {
                 // Before 5.5, `config --hash` leaves out env files and variables without a value, which `up` resolves.

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::{
     compose::{
-        Answer, ENV_FILE, HOME, Input, Installation, Profiles, Program, Read, Rejection, Values,
-        Version, compose_file,
+        Answer, ComposeVersion, ENV_FILE, HOME, Input, Installation, Profiles, Program, Read,
+        Rejection, Values, compose_file,
     },
     text::{Mask, excerpt},
 };
@@ -26,7 +26,7 @@ const FOLDER: &str = "/stack";
 /// The Compose of an embedded host.
 pub(super) struct Embedded {
     rehearsal: Arc<Rehearsal>,
-    version: Version,
+    version: ComposeVersion,
     host: Installation,
     /// The directory of the stack that is rehearsed, if it is not an example.
     original: Option<PathBuf>,
@@ -39,7 +39,7 @@ impl Embedded {
         original: Option<PathBuf>,
     ) -> Result<Self> {
         Ok(Self {
-            version: Version::parse(COMPOSE_VERSION)
+            version: ComposeVersion::parse(COMPOSE_VERSION)
                 .context("the simulated Compose has no version")?,
             rehearsal,
             host,
@@ -123,8 +123,8 @@ impl Program for Embedded {
         format!("the simulated Compose {}", self.version)
     }
 
-    fn version(&self) -> &Version {
-        &self.version
+    fn version(&self) -> ComposeVersion {
+        self.version
     }
 
     fn ask(
@@ -152,7 +152,7 @@ impl Program for Embedded {
         Ok(read.map_or_else(rejected, |config| {
             Answer::Read(Read {
                 config,
-                printed_by: self.version.release,
+                printed_by: self.version,
                 folder,
             })
         }))

@@ -341,7 +341,11 @@ mod tests {
     fn as_it_runs(compose: &str) -> World {
         let web: serde_json::Value = serde_json::from_str(HASHED).expect("JSON");
         let config = json!({"services": {"web": web}});
-        let read = Read::printed(config, ComposeVersion(2, 29, 2));
+        let read = Read {
+            config,
+            printed_by: ComposeVersion(2, 29, 2),
+            folder: None,
+        };
         let project = Project::new(&read, &BTreeMap::new(), None);
         World {
             on_disk: Some(project.clone()),

@@ -35,7 +35,11 @@ fn read(text: &str, printed_by: &str) -> Project {
     let config = json!({"name": "web", "services": {"web": service(&bind)}});
     let version = ComposeVersion::parse(printed_by).expect("a version");
     let created = written_services(text, &[]);
-    let read = Read::printed(config, version);
+    let read = Read {
+        config,
+        printed_by: version,
+        folder: None,
+    };
     Project::new(&read, &BTreeMap::new(), Some(&created))
 }
 
@@ -165,7 +169,11 @@ fn b47_what_is_unknown_of_a_service_is_named() {
         ),
     ] {
         let config = json!({"services": {"web": service}});
-        let read = Read::printed(config.clone(), ComposeVersion(5, 6, 1));
+        let read = Read {
+            config: config.clone(),
+            printed_by: ComposeVersion(5, 6, 1),
+            folder: None,
+        };
         let project = Project::new(&read, &BTreeMap::new(), None);
         let hash = sha256(&service.to_string());
         let mut world = started(created_by, Some(&hash), portainer);
