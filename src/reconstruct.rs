@@ -14,13 +14,12 @@ use serde_json::{Map, Value, json};
 use self::{
     draft::{Draft, secret},
     objects::{Known, Objects},
-    search::Outcome,
 };
 use crate::{
     compose::{Input, Profiles, Program, Project, Values},
     engine::EngineReader,
     failure::Failure,
-    model::{Container, Variable, WrittenServices, compose_label},
+    model::{Container, Variable, compose_label},
     plan::{Fate, ServicePlan, starts},
     rewrite::{
         combine::written,
@@ -28,7 +27,7 @@ use crate::{
         export::ExportedFiles,
         faithful::{FROM_CONTAINERS, MARK, encoded, written_services},
     },
-    text::{Mask, counted, printable, without_credentials},
+    text::{Mask, printable, without_credentials},
 };
 
 /// Parts of the names of variables whose values look secret.
@@ -89,14 +88,12 @@ pub fn reconstruct(
     let resolved = resolved.map_err(|error| problem = Some(error)).ok();
     let (mut services, mut reasons) = (Map::new(), BTreeMap::new());
     for (name, draft) in &drafts {
-        let found = match &resolved {
-            Some(resolved) => draft.search(name, resolved, read.hash(name)),
-            None => Outcome::NotFound,
-        };
+        let found = resolved
+            .as_ref()
+            .map_or(Err(None), |all| draft.search(name, all, read.hash(name)));
         let (picked, reason) = match found {
-            Outcome::Found(picked) => (picked, None),
-            Outcome::NotFound => (draft.likely(), None),
-            Outcome::TooMany => (draft.likely(), Some(draft.too_many())),
+            Ok(picked) => (picked, None),
+            Err(reason) => (draft.likely(), reason),
         };
         let mut service = draft.service(&picked);
         if service.shift_remove("build").is_some() {
@@ -116,8 +113,7 @@ pub fn reconstruct(
     let mut text = read.text(&services);
     let mut written = None;
     while problem.is_none() {
-        let input = read.input(&text, &env);
-        match read.project(compose, &input, Profiles::Active) {
+        match read.project(compose, &text, &env, Profiles::Active) {
             Ok(found) if read.objects.try_others(&found.resources.networks) => {
                 text = read.text(&services);
             }
@@ -315,38 +311,33 @@ impl Read {
         owner.map(String::as_str)
     }
 
-    fn containers(&self) -> BTreeMap<String, String> {
-        let services = self.services.iter();
-        let ids = services.map(|(name, (one, _))| (name.clone(), one.id().to_owned()));
-        ids.collect()
-    }
-
-    fn input<'t>(&'t self, text: &'t str, env: &'t str) -> Input<'t> {
-        Input::Sent {
-            project: &self.project,
-            dir: None,
-            text,
-            env,
-        }
-    }
-
     /// Every value that a key of a service may have had, as Compose resolves it.
     fn resolved(&self, drafts: &BTreeMap<String, Draft>, compose: &dyn Program) -> Result<Project> {
         let variants = drafts.iter().flat_map(|(name, draft)| draft.variants(name));
         let services = variants.map(|(name, service)| (name, service.into()));
         let text = self.text(&services.collect());
-        self.project(compose, &self.input(&text, ""), Profiles::All)
+        self.project(compose, &text, "", Profiles::All)
     }
 
     /// What Compose reads in a text.
-    fn project(&self, compose: &dyn Program, input: &Input, profiles: Profiles) -> Result<Project> {
-        let read = compose.read(input, profiles, Values::Resolved, &self.mask)?;
-        let created = match *input {
-            Input::Sent { text, .. } => written_services(text, &[]),
-            _ => WrittenServices::new(),
+    fn project(
+        &self,
+        compose: &dyn Program,
+        text: &str,
+        env: &str,
+        profiles: Profiles,
+    ) -> Result<Project> {
+        let input = Input::Sent {
+            project: &self.project,
+            dir: None,
+            text,
+            env,
         };
-        let containers = self.containers();
-        Ok(Project::new(&read, &containers, Some(&created)))
+        let read = compose.read(&input, profiles, Values::Resolved, &self.mask)?;
+        let created = written_services(text, &[]);
+        let services = self.services.iter();
+        let ids = services.map(|(name, (one, _))| (name.clone(), one.id().to_owned()));
+        Ok(Project::new(&read, &ids.collect(), Some(&created)))
     }
 
     /// The text of a Compose file with these services, and with the networks, volumes and secrets that they use.
@@ -443,17 +434,6 @@ fn secrets(services: &mut Map<String, Value>) -> Vec<Variable> {
         name,
     };
     variables.into_iter().map(encode).collect()
-}
-
-impl Draft {
-    /// Why not every order was tried.
-    fn too_many(&self) -> String {
-        let longest = self.lists.iter().max_by_key(|(_, items)| items.len());
-        longest.map_or_else(String::new, |(key, items)| {
-            let items = counted(items.len(), key.trim_end_matches('s'));
-            format!("a container does not show the order of its {items}")
-        })
-    }
 }
 
 #[cfg(test)]

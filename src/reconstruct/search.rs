@@ -19,6 +19,7 @@ use crate::{
         dialect::{ORDER, go_json},
     },
     model::is_empty,
+    text::counted,
 };
 
 /// How many steps a search in one scope may take: enough for the orders of nine items.
@@ -32,14 +33,6 @@ pub(super) struct Picked {
     choices: Vec<usize>,
     /// The items of each list in their order, with the form of each.
     lists: BTreeMap<&'static str, Vec<(usize, usize)>>,
-}
-
-/// What came of a search.
-pub(super) enum Outcome {
-    Found(Picked),
-    NotFound,
-    /// There are more combinations.
-    TooMany,
 }
 
 impl Draft {
@@ -104,20 +97,21 @@ impl Draft {
         variants
     }
 
-    /// Searches in what Compose resolved.
-    pub(super) fn search(&self, name: &str, resolved: &Project, wanted: &str) -> Outcome {
+    /// Searches in what Compose resolved. The error says why not every combination was tried, unless all were.
+    pub(super) fn search(
+        &self,
+        name: &str,
+        resolved: &Project,
+        wanted: &str,
+    ) -> Result<Picked, Option<String>> {
         let starts = (0..wanted.len()).step_by(2);
         let bytes = starts.map(|at| u8::from_str_radix(wanted.get(at..at + 2)?, 16).ok());
-        let Some(wanted) = bytes.collect::<Option<Vec<u8>>>() else {
-            return Outcome::NotFound;
-        };
+        let wanted = bytes.collect::<Option<Vec<u8>>>().ok_or(None::<String>)?;
         let mut is_cut = false;
         for scope in [Scope::Likely, Scope::Alike, Scope::All] {
             let mut tried: Vec<Vec<Part>> = Vec::new();
             for dialect in Dialect::all() {
-                let Some(parts) = self.parts(name, resolved, dialect) else {
-                    return Outcome::NotFound;
-                };
+                let parts = self.parts(name, resolved, dialect).ok_or(None::<String>)?;
                 if tried.contains(&parts) {
                     continue;
                 }
@@ -129,17 +123,18 @@ impl Draft {
                     picked: self.likely(),
                 };
                 if search.fields(0, &Context::new(&SHA256), true) {
-                    return Outcome::Found(search.picked);
+                    return Ok(search.picked);
                 }
                 is_cut |= search.left == 0;
                 tried.push(parts);
             }
         }
-        if is_cut || self.lists.values().any(|items| items.len() > LONGEST) {
-            Outcome::TooMany
-        } else {
-            Outcome::NotFound
-        }
+        let longest = self.lists.iter().max_by_key(|(_, items)| items.len());
+        let longest = longest.filter(|(_, items)| is_cut || items.len() > LONGEST);
+        Err(longest.map(|(key, items)| {
+            let items = counted(items.len(), key.trim_end_matches('s'));
+            format!("a container does not show the order of its {items}")
+        }))
     }
 
     /// The parts of the JSON of the service, as a dialect hashes it. `None` if Compose did not resolve it.
