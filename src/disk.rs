@@ -60,7 +60,6 @@ pub struct Contents {
 pub struct FileAccess {
     /// The permission bits.
     pub mode: u32,
-    pub uid: u32,
     pub gid: u32,
 }
 
@@ -378,7 +377,6 @@ fn read_opened((file, metadata): (File, Metadata)) -> io::Result<Contents> {
         } else {
             metadata.mode() & 0o7777
         },
-        uid: metadata.uid(),
         gid: metadata.gid(),
     };
     Ok(Contents { bytes, access })

@@ -160,7 +160,6 @@ impl Dir {
         let rights = owner.map_or(rights, |found| {
             Rights::CopyOf(FileAccess {
                 mode: found.st_mode & 0o666,
-                uid: found.st_uid,
                 gid: found.st_gid,
             })
         });
