@@ -278,7 +278,7 @@ impl Finding {
     pub fn hide_values(&mut self, mask: &Mask) {
         let texts = [&mut self.message].into_iter().chain(&mut self.hint);
         for text in texts.chain(&mut self.details) {
-            *text = mask.hide_unless(text, |hit| hit.is_plain);
+            *text = mask.hide_unless(text, |_, is_plain| is_plain);
         }
     }
 }

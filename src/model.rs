@@ -50,7 +50,7 @@ pub struct Pull {
 impl Pull {
     /// Hides the values of variables in what is shown.
     pub fn hide_values(&mut self, mask: &Mask) {
-        self.shown = Some(mask.hide_unless(&self.image, |hit| hit.is_plain));
+        self.shown = Some(mask.hide_unless(&self.image, |_, is_plain| is_plain));
     }
 
     /// Why it could not be pulled. The engine names it.

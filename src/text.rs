@@ -17,6 +17,6 @@ pub use digest::sha256;
 pub use escape::{
     excerpt, last_words, needs_escaping, percent_encoded, printable, without_error_numbers,
 };
-pub use mask::{HIDDEN, Hit, Mask};
+pub use mask::{HIDDEN, Mask};
 pub use near::near;
 pub use shell::{command, operands, shell_word};

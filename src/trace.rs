@@ -57,7 +57,7 @@ impl Trace {
     pub fn report(&self, mut exchange: Exchange) {
         if let Some(reader) = &self.reader {
             for mask in lock(&self.hidden).iter() {
-                exchange.request = mask.hide_unless(&exchange.request, |hit| hit.is_plain);
+                exchange.request = mask.hide_unless(&exchange.request, |_, is_plain| is_plain);
             }
             reader(&exchange);
         }

@@ -8,7 +8,7 @@ use composefile::{
 };
 
 use super::replaced;
-use crate::text::{HIDDEN, Hit, Mask, replace_credentials};
+use crate::text::{HIDDEN, Mask, replace_credentials};
 
 /// The text with every value below an `environment` or `args` key hidden, also where an alias or a merge leads to it, without
 /// the credentials of URLs, and without what `mask` hides: a value of `.env` may stand in a label, a command or a comment.
@@ -25,10 +25,10 @@ pub fn masked(text: &str, mask: &Mask) -> String {
         let start = end;
         end += line.len();
         let references = references(line, 0);
-        let stays = |hit: &Hit| {
-            let at = start + hit.span.start..start + hit.span.end;
-            contains(&references, &hit.span)
-                || (hit.is_plain && (contains(&names, &at) || !is_whole(line, &hit.span)))
+        let stays = |place: &Range<usize>, is_plain: bool| {
+            let at = start + place.start..start + place.end;
+            contains(&references, place)
+                || (is_plain && (contains(&names, &at) || !is_whole(line, place)))
         };
         replace_credentials(&mask.hide_unless(line, stays), without_literals).into_owned()
     };

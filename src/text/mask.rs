@@ -20,13 +20,6 @@ pub struct Mask {
     secrets: Vec<Secret>,
 }
 
-/// Where a value occurs in a text.
-pub struct Hit {
-    pub span: Range<usize>,
-    /// Whether the value is a path, or a few words such as `postgres` or `Europe/Berlin`.
-    pub is_plain: bool,
-}
-
 impl Mask {
     /// Hides each of `values` that has at least eight characters, with or without its quotes. Hides each line of a
     /// multi-line value as well, if the line has at least four characters, and the parts of a quoted value that contains its
@@ -60,16 +53,25 @@ impl Mask {
 
     /// `text` with every value hidden, also where it is escaped, and without the credentials of URLs.
     pub fn hide(&self, text: &str) -> String {
-        replace_credentials(&self.hide_unless(text, |_| false), |_| HIDDEN.to_owned()).into_owned()
+        let hidden = self.hide_unless(text, |_, _| false);
+        replace_credentials(&hidden, |_| HIDDEN.to_owned()).into_owned()
     }
 
-    /// `text` with every value hidden, also where it is escaped, except where a hit `stays`.
-    pub fn hide_unless(&self, text: &str, stays: impl Fn(&Hit) -> bool) -> String {
-        let found = self.secrets.iter().flat_map(|secret| secret.hits(text));
-        let mut hits: Vec<_> = found.filter(|hit| !stays(hit)).collect();
-        hits.sort_by_key(|hit| (hit.span.start, Reverse(hit.span.end)));
+    /// `text` with every value hidden, also where it is escaped, unless it `stays` at its place. The second argument says whether it
+    /// is a path, or a few words such as `postgres` or `Europe/Berlin`.
+    pub fn hide_unless(&self, text: &str, stays: impl Fn(&Range<usize>, bool) -> bool) -> String {
+        let mut places: Vec<Range<usize>> = Vec::new();
+        for secret in &self.secrets {
+            let found = secret
+                .forms
+                .iter()
+                .flat_map(|form| text.match_indices(form));
+            let found = found.map(|(start, form)| start..start + form.len());
+            places.extend(found.filter(|place| !stays(place, secret.is_plain)));
+        }
+        places.sort_by_key(|place| (place.start, Reverse(place.end)));
         let (mut shown, mut done) = (String::new(), 0);
-        for Hit { span, .. } in hits {
+        for span in places {
             // Of values that overlap, nothing stays visible.
             if span.start >= done {
                 shown.push_str(&text[done..span.start]);
@@ -152,15 +154,6 @@ impl Secret {
             forms,
             is_plain: is_plain(text),
         }
-    }
-
-    /// Where the secret occurs.
-    fn hits(&self, text: &str) -> impl Iterator<Item = Hit> {
-        let found = self.forms.iter().flat_map(|form| text.match_indices(form));
-        found.map(|(start, form)| Hit {
-            span: start..start + form.len(),
-            is_plain: self.is_plain,
-        })
     }
 }
 
