@@ -50,8 +50,6 @@ pub struct Adopt<'a> {
     pub confirmed: Option<&'a Plan>,
     /// How long containers may take until they run, and are healthy if they were.
     pub wait: Duration,
-    /// How long a restore waits for containers to become healthy.
-    pub timeout: Duration,
     pub on_failure: OnFailure,
 }
 

@@ -60,8 +60,6 @@ pub struct Restore<'a> {
     pub scope: Scope,
     /// Whether to restore what is possible if something that the restore needs is missing (B16).
     pub force: bool,
-    /// How long to wait for containers to become healthy.
-    pub timeout: Duration,
     /// How long a container that is unhealthy may take to become healthy again. It fails at once without.
     pub unhealthy: Duration,
     /// Whether to ask before something is interrupted or lost (B08).
@@ -275,18 +273,6 @@ fn choose(restore: &Restore, run: &Run) -> Result<Saved> {
     Ok(saved)
 }
 
-impl Restore<'_> {
-    /// The time limits of waits that begin now.
-    fn limits(&self) -> Limits {
-        let now = Instant::now();
-        Limits {
-            deadline: now + self.timeout,
-            unhealthy: now + self.unhealthy,
-            option: "--timeout",
-        }
-    }
-}
-
 struct Restoration<'s, 'a, 'r> {
     restore: &'s Restore<'s>,
     saved: &'s Saved,
@@ -314,6 +300,16 @@ struct Restoration<'s, 'a, 'r> {
 }
 
 impl<'s> Restoration<'s, '_, '_> {
+    /// The time limits of waits that begin now.
+    fn limits(&self) -> Limits {
+        let now = Instant::now();
+        Limits {
+            deadline: now + self.run.timeout(),
+            unhealthy: now + self.restore.unhealthy,
+            option: "--timeout",
+        }
+    }
+
     fn steps(&mut self) -> Result<bool> {
         self.hide_secrets();
         if self.restore.dry_run {

@@ -290,6 +290,11 @@ impl<'a> Run<'a> {
         &self.lock
     }
 
+    /// How long the run waits for Portainer, or for containers.
+    pub fn timeout(&self) -> Duration {
+        self.setup.timeout
+    }
+
     /// Sets the state of the stack. Call it before each request that changes something, and again after it.
     pub fn set_state(&mut self, state: State) {
         self.state = state;

@@ -258,7 +258,6 @@ impl Adoption<'_, '_> {
             snapshot: Some(snapshot),
             scope,
             force: false,
-            timeout: adopt.timeout,
             unhealthy: adopt.wait,
             consent: adopt.consent,
             cause,

@@ -84,7 +84,6 @@ fn adopt(
         consent: consent(arguments.yes, &question),
         confirmed,
         wait: arguments.wait,
-        timeout: opened.at.settings.timeout,
         on_failure: arguments.on_failure,
     };
     let (report, ended) = adopt::run(&adopt, listener);

@@ -76,7 +76,6 @@ pub(super) fn run(arguments: &RestoreArguments, Cli { common, console }: Cli) ->
             Scope::Everything
         },
         force: arguments.force,
-        timeout: settings.timeout,
         unhealthy: Duration::ZERO,
         consent: consent(arguments.yes, &question),
         cause: Cause::Wanted,

@@ -210,7 +210,7 @@ impl Restoration<'_, '_, '_> {
     fn restore_states(&mut self, plan: &Plan, ids: &NewIds) -> Result<()> {
         let snapshot = self.snapshot();
         let containers = snapshot.containers.items();
-        let limits = self.restore.limits();
+        let limits = self.limits();
         let inspected = self.run.engine.inspect_containers(ids.values())?;
         let current: Vec<&Container> = inspected.iter().collect();
         for wave in plan.dependencies.to_start() {

@@ -332,7 +332,7 @@ impl Restoration<'_, '_, '_> {
         let names: Vec<&str> = starting.iter().map(|(_, name, _)| name.as_str()).collect();
         let names = names.join(", ");
         self.run.wait(format!("waiting until healthy: {names}"));
-        let (engine, limits) = (self.run.engine, self.restore.limits());
+        let (engine, limits) = (self.run.engine, self.limits());
         let mut of_loops = limits;
         // One may never end.
         if !self.restore.unhealthy.is_zero() {

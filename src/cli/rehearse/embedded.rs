@@ -133,7 +133,6 @@ impl Embedded {
             consent: Consent::Given,
             confirmed: None,
             wait: WAIT,
-            timeout: self.opened.at.settings.timeout,
             on_failure: OnFailure::Restore,
         };
         adopt::run(&adopt, listener)
