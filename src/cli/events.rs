@@ -50,12 +50,16 @@ pub(super) fn show_stopped(console: &Console, stopped: &Stopped) {
         console.details("Canceled.");
         console.state(state);
     }
-    show_roll_back(console, state.roll_back());
+    if let Some(command) = state.roll_back() {
+        console.hint(&format!("to roll back, run `{command}`"));
+    }
 }
 
-/// Shows how to roll back, if that is possible.
-pub(super) fn show_roll_back(console: &Console, command: Option<&str>) {
-    if let Some(command) = command {
+/// Shows the state of a stack whose run is interrupted. If that can be rolled back, shows how, and what to run `again` to continue.
+pub(super) fn show_interrupted(console: &Console, state: &State, again: &str) {
+    console.state(state);
+    if let Some(command) = state.roll_back_here() {
+        console.hint(&format!("to continue, run {again}"));
         console.hint(&format!("to roll back, run `{command}`"));
     }
 }

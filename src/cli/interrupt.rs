@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     console::Console,
-    events::{show, show_roll_back},
+    events::{show, show_interrupted},
     signals::{await_handler, on_signal},
 };
 use crate::{
@@ -52,11 +52,7 @@ impl Interrupt {
         Self::watch_with(console, |console, states| {
             let untouched = State::untouched();
             let state = states.values().next().unwrap_or(&untouched);
-            console.state(state);
-            if state.roll_back_here().is_some() {
-                console.hint("to continue, run the same command again");
-            }
-            show_roll_back(console, state.roll_back_here());
+            show_interrupted(console, state, "the same command again");
         })
     }
 

@@ -22,7 +22,7 @@ use crate::{
         Cli, Console, Ended,
         arguments::{AdoptArguments, Output},
         confirm::consent,
-        events::{show_roll_back, show_stopped},
+        events::{show_interrupted, show_stopped},
         interrupt::Interrupt,
         opened::{Opened, Surroundings},
     },
@@ -123,12 +123,8 @@ fn watch(
             let Some(state) = states.get(name) else {
                 continue;
             };
-            console.state(&state.of(name));
-            if state.roll_back_here().is_some() {
-                let again = typed.with(&["adopt", name]);
-                console.hint(&format!("to continue, run `{again}`"));
-            }
-            show_roll_back(console, state.roll_back_here());
+            let again = format!("`{}`", typed.with(&["adopt", name]));
+            show_interrupted(console, &state.of(name), &again);
             one.report = Some(AdoptReport {
                 outcome: Outcome::Unknown,
                 state: Some(state.to_string()),
