@@ -93,6 +93,7 @@ impl<'a> Inventory<'a> {
             state: self.state,
             access: self.access,
             git: None,
+            typed: self.typed,
         }
     }
 

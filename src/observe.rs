@@ -36,7 +36,7 @@ use crate::{
         env::{secret_values, secrets, stack_env},
         faithful::{self, Runs, written_services},
     },
-    run::{Seen, Subject},
+    run::{RestoreCommand, Seen, Subject},
     snapshot::{Place, Snapshot, Unfinished},
     stack::{Files, Shell, Stack, StackText},
     text::Mask,
@@ -90,6 +90,8 @@ pub struct Situation<'a> {
     pub access: Option<&'a WantedAccess>,
     /// The repository to deploy the stack from, if `--git` names one (M24).
     pub git: Option<&'a Repository>,
+    /// The flags of the commands that are printed.
+    pub typed: &'a RestoreCommand,
 }
 
 /// How much is read.

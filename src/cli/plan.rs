@@ -81,7 +81,7 @@ pub(super) fn report(
 
 fn planned(opened: &Opened, ways: Ways, console: &Console) -> Result<PlanReport> {
     console.waiting("inspecting what exists");
-    let report = plan(&opened.situation(), ways, &opened.at.settings.typed);
+    let report = plan(&opened.situation(), ways);
     console.done();
     report
 }

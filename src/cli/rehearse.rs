@@ -147,8 +147,7 @@ impl Rehearsed<'_> {
             migrate: Some(self.arguments.force),
             ..Ways::default()
         };
-        let opened = &embedded.opened;
-        let planned = inventory::plan(&opened.situation(), ways, &opened.at.settings.typed);
+        let planned = inventory::plan(&embedded.opened.situation(), ways);
         console.done();
         // The migration is compared at the end.
         let mut planned = planned.map_err(Stopped::untouched)?;

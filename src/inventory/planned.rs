@@ -9,7 +9,6 @@ use crate::{
     parallel::side_by_side,
     plan::{AdoptFlags, Before, InPortainer, Plan, Readiness},
     report::{PlanReport, PortainerReport, StackReport, VERSION, Way},
-    run::RestoreCommand,
 };
 
 /// The flags of `render` that show what a migration changes.
@@ -25,13 +24,10 @@ pub struct Ways {
     pub or_migrate: bool,
 }
 
-/// The commands that a plan names, with the flags that were typed.
-struct Commands<'a>(&'a Situation<'a>, &'a RestoreCommand);
-
-/// Plans each way. Fails if no way can be planned. `typed` are the flags of the commands that the plan names.
-pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result<PlanReport> {
+/// Plans each way. Fails if no way can be planned.
+pub fn plan(situation: &Situation, ways: Ways) -> Result<PlanReport> {
     // Side by side: each waits for Portainer, the engine and Compose.
-    let (force, commands) = (ways.migrate.unwrap_or_default(), Commands(situation, typed));
+    let (force, typed) = (ways.migrate.unwrap_or_default(), situation.typed);
     let migrating = || migrate::Prepared::new(situation, force);
     let flags = ways.adopt.unwrap_or_default();
     let adopting = || adopt::Prepared::new(situation, flags);
@@ -49,7 +45,7 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         }
     };
     let adopt = adopted.as_ref().map(|prepared| Plan {
-        diff_command: Some(commands.of_adoption(&["plan", "--diff"], flags)),
+        diff_command: Some(adoption(situation, &["plan", "--diff"], flags)),
         ..planned(prepared, |prepared| &prepared.plan)
     });
     let is_blocked = |way: &Plan| way.readiness == Readiness::Blocked;
@@ -57,10 +53,10 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     let otherwise = (may_migrate && adopt.as_ref().is_some_and(is_blocked)).then(migrating);
     let migrate = migrated.as_ref().or(otherwise.as_ref());
     let migrate = migrate.map(|prepared| Plan {
-        diff_command: Some(commands.of_migration("render", &DIFF)),
+        diff_command: Some(migration(situation, "render", &DIFF)),
         ..planned(prepared, |prepared| &prepared.plan)
     });
-    let stack = stack(situation, before, typed);
+    let stack = stack(situation, before);
     let mut report = PlanReport {
         version: VERSION,
         stack,
@@ -71,7 +67,7 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
         },
         restore_command: None,
         export_command: situation.stack.export_command(),
-        overwrite_command: commands.of_adoption(&["plan"], flags.overwriting()),
+        overwrite_command: adoption(situation, &["plan"], flags.overwriting()),
         may_be_unseen: before.remote.may_be_unseen(),
         unanswered: situation.unanswered()?,
         portainer: PortainerReport {
@@ -94,10 +90,15 @@ pub fn plan(situation: &Situation, ways: Ways, typed: &RestoreCommand) -> Result
     report.next_command = match report.recommended() {
         // Portainer has what the files say: there is nothing to repair.
         Some((Way::Adopt, way)) if way.in_portainer == InPortainer::OtherForm => None,
-        Some((Way::Adopt, _)) => Some(commands.of_adoption(&["adopt"], flags)),
+        Some((Way::Adopt, _)) => Some(adoption(situation, &["adopt"], flags)),
         // To recreate what Portainer has is no advice.
         Some((Way::Migrate, _)) if report.stack.portainer_stack.is_some() => None,
-        Some((Way::Migrate, _)) => Some(commands.migration(force)),
+        Some((Way::Migrate, _)) => {
+            let access = situation.access_flags();
+            let mut flags: Vec<&str> = access.iter().map(String::as_str).collect();
+            flags.extend(force.then_some("--force"));
+            Some(migration(situation, "migrate", &flags))
+        }
         None if report.runs_again() => Some(typed.with(&["adopt", &report.stack.name])),
         None => report.heals().map(str::to_owned),
     };
@@ -111,7 +112,7 @@ fn planned<P>(prepared: &Result<P>, plan: fn(&P) -> &Plan) -> Plan {
     }
 }
 
-fn stack(situation: &Situation, before: &Before, typed: &RestoreCommand) -> StackReport {
+fn stack(situation: &Situation, before: &Before) -> StackReport {
     let containers = before.host.listed.as_ref();
     let found = Found {
         name: situation.stack.name().to_string(),
@@ -120,39 +121,33 @@ fn stack(situation: &Situation, before: &Before, typed: &RestoreCommand) -> Stac
         record: before.remote.record.as_ref(),
     };
     let interrupted = situation.interrupted(before);
-    stack_report(&found, interrupted.as_ref(), situation.tool, typed)
+    stack_report(
+        &found,
+        interrupted.as_ref(),
+        situation.tool,
+        situation.typed,
+    )
 }
 
-impl Commands<'_> {
-    /// A command of an adoption with these flags.
-    fn of_adoption(&self, command: &[&str], flags: AdoptFlags) -> String {
-        let Self(situation, typed) = self;
-        let mut words = command.to_vec();
-        words.insert(1, situation.stack.name().as_str());
-        words.extend(flags.words());
-        let access = situation.access_flags();
-        words.extend(access.iter().map(String::as_str));
-        let git = situation.git.map_or(&[][..], |git| &git.flags);
-        words.extend(git.iter().map(String::as_str));
-        typed.with(&words)
-    }
+/// A command of an adoption with these flags.
+fn adoption(situation: &Situation, command: &[&str], flags: AdoptFlags) -> String {
+    let mut words = command.to_vec();
+    words.insert(1, situation.stack.name().as_str());
+    words.extend(flags.words());
+    let access = situation.access_flags();
+    words.extend(access.iter().map(String::as_str));
+    let git = situation.git.map_or(&[][..], |git| &git.flags);
+    words.extend(git.iter().map(String::as_str));
+    situation.typed.with(&words)
+}
 
-    fn migration(&self, force: bool) -> String {
-        let access = self.0.access_flags();
-        let mut flags: Vec<&str> = access.iter().map(String::as_str).collect();
-        flags.extend(force.then_some("--force"));
-        self.of_migration("migrate", &flags)
+/// A migration and the literal `render` may find another Compose file than the one that was started (C07).
+fn migration(situation: &Situation, command: &str, flags: &[&str]) -> String {
+    let (stack, typed) = (situation.stack, situation.typed);
+    let mut words = [&[command, stack.name().as_str()], flags].concat();
+    let has_file = typed.flags.iter().any(|flag| flag == "--file");
+    if !has_file && !stack.is_chosen(situation.tool) {
+        words.extend(["--file", stack.file()]);
     }
-
-    /// A migration and the literal `render` may find another Compose file than the one that was started (C07).
-    fn of_migration(&self, command: &str, flags: &[&str]) -> String {
-        let Self(situation, typed) = self;
-        let stack = situation.stack;
-        let mut words = [&[command, stack.name().as_str()], flags].concat();
-        let has_file = typed.flags.iter().any(|flag| flag == "--file");
-        if !has_file && !stack.is_chosen(situation.tool) {
-            words.extend(["--file", stack.file()]);
-        }
-        typed.with(&words)
-    }
+    typed.with(&words)
 }
