@@ -12,7 +12,6 @@ use secrecy::SecretString;
 use super::{
     certificate,
     console::Console,
-    options,
     settings::{
         Settings, api_key_is_given, given_state_folder, read_secret, state_folder, system_file,
         user_file,
@@ -153,24 +152,17 @@ fn command(settings: &Settings, state: Option<PathBuf>) -> RestoreCommand {
         OsString::from(absolute.unwrap_or_else(|_| path.to_owned()))
     };
     let at = &settings.location;
-    let endpoint = settings
-        .endpoint
-        .map_or("auto".to_owned(), |id| id.to_string());
-    let endpoint = OsString::from(endpoint);
     let mut flags = Vec::new();
-    for setting in &options::ALL {
-        let changed = settings.changed.iter().find(|(key, _)| *key == setting.key);
-        let value = match (setting.key, changed.map(|(_, value)| value)) {
-            ("endpoint", _) => Some(&endpoint).filter(|id| *id != setting.default),
-            ("api-key-file", _) if api_key_is_given() => None,
-            (_, value) => value,
-        };
-        if let Some(value) = value {
+    for (key, value) in &settings.changed {
+        let value = match (*key, settings.endpoint) {
+            ("api-key-file", _) if api_key_is_given() => continue,
             // It is pinned by now.
-            let is_pin = matches!(settings.tls, portainer::Tls::Pin(_)) && setting.key == "tls";
-            let value = if is_pin { "pin".into() } else { value.clone() };
-            flags.extend([format!("--{}", setting.key).into(), value]);
-        }
+            ("tls", _) if matches!(settings.tls, portainer::Tls::Pin(_)) => "pin".into(),
+            // `auto` may find another one later.
+            ("endpoint", Some(id)) => id.to_string().into(),
+            _ => value.clone(),
+        };
+        flags.extend([format!("--{key}").into(), value]);
     }
     if let Some(dir) = &at.dir {
         flags.extend(["--dir".into(), absolute(dir)]);
