@@ -19,7 +19,7 @@ use super::{
     version::ComposeVersion,
 };
 use crate::{
-    model::{Condition, ResourceHashes, WrittenMount, WrittenServices},
+    model::{Condition, Container, ResourceHashes, WrittenMount, WrittenServices},
     text::sha256,
 };
 
@@ -192,6 +192,19 @@ impl Project {
     ) -> Option<&'static str> {
         let has_long_ports = self.long_ports.contains(service);
         dialect.open_part(created_by, self.fields(service)?, has_long_ports)
+    }
+
+    /// Whether a container certainly has another configuration than its service, whichever version created it.
+    pub fn differs_from(&self, container: &Container, tool: &str) -> bool {
+        let label = |name: &str| container.compose_label(tool, name);
+        let created_by = label("version").and_then(ComposeVersion::parse);
+        let hashed = label("service").zip(label("config-hash"));
+        hashed.is_some_and(|(service, hash)| {
+            self.service(service).is_some()
+                && !self.is_completed(service)
+                && created_by.is_some_and(Dialect::is_known)
+                && !self.is_of(service, hash)
+        })
     }
 
     /// Whether `hash` is that of a service, whichever version computed it.

@@ -170,14 +170,8 @@ impl Projects {
 
     /// Whether a container certainly has another configuration than the files on disk.
     pub fn differs_from_disk(&self, container: &Container, service: &Service, tool: &str) -> bool {
-        let label = |name: &str| container.compose_label(tool, name);
-        let version = label("version").and_then(ComposeVersion::parse);
-        let is_known = version.is_some_and(Dialect::is_known) && label("config-hash").is_some();
-        let name = service.name.as_str();
-        let is_complete = self.on_disk.as_ref().is_ok_and(|on_disk| {
-            on_disk.service(name).is_some() && !on_disk.is_completed(name) && !service.shares()
-        });
-        is_known && is_complete && !self.is_as_on_disk(container, name, tool)
+        let on_disk = self.on_disk.as_ref();
+        !service.shares() && on_disk.is_ok_and(|on_disk| on_disk.differs_from(container, tool))
     }
 }
 

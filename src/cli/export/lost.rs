@@ -14,7 +14,7 @@ use crate::{
         peers,
         settings::{KeySource, Settings},
     },
-    compose::{self, ComposeVersion, Dialect, Folder, Profiles, Project, Values},
+    compose::{self, Folder, Profiles, Project, Values},
     export::{Export, find_lost},
     failure::Failure,
     inventory::Inventory,
@@ -122,19 +122,9 @@ fn doubt(at: &Inventory, name: &StackName, dir: &Path) -> Result<Option<String>>
         .iter()
         .filter_map(|container| Some((service(container)?, container.id().to_owned())));
     let project = Project::new(&read, &ids.collect(), None);
-    let is_other = |one: &&Container| {
-        let (service, hash) = (service(one), one.compose_label(tool, "config-hash"));
-        let created_by = one
-            .compose_label(tool, "version")
-            .and_then(ComposeVersion::parse);
-        service.zip(hash).is_some_and(|(service, hash)| {
-            project.service(&service).is_some()
-                && !project.is_completed(&service)
-                && created_by.is_none_or(Dialect::is_known)
-                && !project.is_of(&service, hash)
-        })
-    };
-    let other = containers.iter().find(is_other);
+    let other = containers
+        .iter()
+        .find(|one| project.differs_from(one, tool));
     Ok(other.and_then(service).map(|service| {
         format!(
             "{} of {name} has another configuration",
