@@ -26,7 +26,7 @@ mod shell;
 mod started;
 
 pub use backup::Backup;
-pub use name::{EXAMPLES, StackName};
+pub use name::StackName;
 pub use origins::{FilesRead, Origins};
 pub use shell::Shell;
 pub use started::{

@@ -1,5 +1,7 @@
 //! `stacklift <STACK>`: the contract's checks in the contract's order (C04), then the migration.
 
+use rehearsal::seed;
+
 use super::{
     Cli, Console, Ended, MigrateArguments,
     arguments::{command, near_command},
@@ -13,7 +15,7 @@ use crate::{
     inventory::Ways,
     migrate::{self, Migration},
     run::Stopped,
-    stack::{EXAMPLES, Stack, StackName, started_elsewhere},
+    stack::{Stack, StackName, started_elsewhere},
 };
 
 /// How a migration is called.
@@ -34,7 +36,7 @@ pub(super) fn run(arguments: &MigrateArguments, called: Called, cli: Cli) -> Res
         // C01
         let required = Failure::new("the stack name is required").hint(format!(
             "to begin, run `stacklift config init`, then `stacklift list`; examples for `stacklift rehearse`, lowest impact first: {}",
-            EXAMPLES.join(", ")
+            seed::names().join(", ")
         ));
         return Err(required.into());
     };

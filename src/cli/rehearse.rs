@@ -16,7 +16,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use rehearsal::{COMPOSE_VERSION, World};
+use rehearsal::{COMPOSE_VERSION, World, seed};
 
 use self::{
     embedded::{Embedded, FACTS, FLAGS},
@@ -38,7 +38,7 @@ use crate::{
     inventory::{self, Ways},
     report::Way,
     run::{Event, Stopped},
-    stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
+    stack::{Location, Stack, StackName, stack_dir},
 };
 
 /// The default example. It shows each kind of loss.
@@ -61,8 +61,9 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     let stage = if is_own {
         of_user(&name, &settings.location, folder.path(), console)?
     } else {
-        if !EXAMPLES.contains(&name.as_str()) {
-            let all = EXAMPLES.join(", ");
+        let examples = seed::names();
+        if !examples.contains(&name.as_str()) {
+            let all = examples.join(", ");
             let hint = format!(
                 "examples: {all}; for your own stacks, use --stacks-root or --dir: `stacklift plan {name}` names the directory of one that runs"
             );

@@ -9,16 +9,6 @@ use crate::{
     model::{portainer_name, projects_of},
 };
 
-/// The example stacks, lowest impact first (C01).
-pub const EXAMPLES: [&str; 6] = [
-    "proxy-chain",
-    "imgproxy",
-    "minio",
-    "mongo",
-    "books-db",
-    "elasticsearch",
-];
-
 /// The management plane: recreating it would cut you off from Portainer (C05).
 const REFUSED: [&str; 2] = ["traefik", "portainer"];
 

@@ -13,7 +13,7 @@ macro_rules! example {
     };
 }
 
-/// The example stacks, ordered by how much a literal rewrite would lose.
+/// The example stacks, ordered by how much a literal rewrite would lose (C01).
 pub const EXAMPLES: [Example; 6] = [
     example!("proxy-chain", "docker-compose.yml", "nginx.conf"),
     example!("imgproxy", "docker-compose.yml", ".env"),
@@ -32,6 +32,11 @@ pub const EXAMPLES: [Example; 6] = [
         "elasticsearch.yml"
     ),
 ];
+
+/// Their names.
+pub fn names() -> [&'static str; 6] {
+    EXAMPLES.map(|(name, _)| name)
+}
 
 /// Writes each example stack to its own directory below `root`.
 ///

@@ -2,6 +2,8 @@
 
 use std::{env, ffi::OsString, fs, iter, path::Path};
 
+use rehearsal::seed;
+
 use crate::{
     cli::{
         arguments::{self, Common},
@@ -10,7 +12,7 @@ use crate::{
     },
     model::portainer_name,
     snapshot::{self, Place},
-    stack::{EXAMPLES, Location, Stack, StackName, stack_dir},
+    stack::{Location, Stack, StackName, stack_dir},
 };
 
 /// What stands before the word.
@@ -60,7 +62,7 @@ impl Given {
 pub(super) fn of(command: &str, arg: &str, given: &Given) -> Option<Vec<String>> {
     let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     Some(match (command, arg) {
-        ("rehearse", "stack") if stacks(given).is_empty() => of(&EXAMPLES),
+        ("rehearse", "stack") if stacks(given).is_empty() => of(&seed::names()),
         ("restore", "stack") => with_others(given, |_| true),
         // The bare form is easily run by mistake.
         ("stacklift", "stack") => Vec::new(),
