@@ -406,8 +406,9 @@ impl Record {
 pub enum Rights {
     /// Sees every stack and may change it.
     Administrator,
-    /// May have stacks without these parts, and may not see all stacks of others.
-    OwnStacks(Vec<AdminOnly>),
+    /// May have stacks, and may not see all stacks of others. What the environment forbids them, as Portainer names it:
+    /// `BindMounts` in `allowBindMountsForRegularUsers`.
+    OwnStacks(BTreeSet<String>),
     /// May not read, create, update or delete a stack: `allowStackManagementForRegularUsers` is false.
     NoStacks,
     /// May not use the environment: Portainer lists their own stacks, and lets them do nothing with those.
@@ -450,32 +451,6 @@ impl fmt::Display for Rights {
             }
         };
         write!(f, "the API key does not belong to an administrator{what}")
-    }
-}
-
-/// What an environment lets only administrators deploy (M22).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AdminOnly {
-    BindMounts,
-    Privileged,
-    HostPid,
-    Devices,
-    Sysctls,
-    SecurityOpt,
-    Capabilities,
-}
-
-impl fmt::Display for AdminOnly {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::BindMounts => "bind mounts",
-            Self::Privileged => "`privileged`",
-            Self::HostPid => "`pid: host`",
-            Self::Devices => "`devices`",
-            Self::Sysctls => "`sysctls`",
-            Self::SecurityOpt => "`security_opt`",
-            Self::Capabilities => "capabilities",
-        })
     }
 }
 

@@ -1,9 +1,11 @@
 //! What Portainer says about itself and about the user of the API key (M22, B24).
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result};
 
 use super::{Error, PortainerReader, failed_to, wire};
-use crate::model::{AdminOnly, Rights};
+use crate::model::Rights;
 
 /// The user of the API key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,31 +53,21 @@ impl PortainerReader {
         {
             Ok(response) => {
                 let json = wire::read(response).map_err(failed_to(&action))?;
-                let is_forbidden = |what: &str| {
-                    json["SecuritySettings"][format!("allow{what}ForRegularUsers")] == false
-                };
-                if is_forbidden("StackManagement") {
+                let settings = json["SecuritySettings"].as_object().into_iter().flatten();
+                let forbidden = settings.filter(|(_, is_allowed)| **is_allowed == false);
+                let names = forbidden.filter_map(|(name, _)| {
+                    let name = name.strip_prefix("allow")?;
+                    Some(name.strip_suffix("ForRegularUsers")?.to_owned())
+                });
+                let names: BTreeSet<String> = names.collect();
+                if names.contains("StackManagement") {
                     return Ok(Rights::NoStacks);
                 }
-                let restricted = ADMIN_ONLY
-                    .into_iter()
-                    .filter(|(what, _)| is_forbidden(what));
-                Ok(Rights::OwnStacks(restricted.map(|(_, one)| one).collect()))
+                Ok(Rights::OwnStacks(names))
             }
             Err(error) if error.status() == Some(403) => Ok(Rights::NoEnvironment),
-            Err(Error::Refused { .. }) => Ok(Rights::OwnStacks(Vec::new())),
+            Err(Error::Refused { .. }) => Ok(Rights::OwnStacks(BTreeSet::new())),
             Err(error) => Err(error.into()),
         }
     }
 }
-
-/// The settings of an environment that restrict the stacks of other users. Older versions have no `SecurityOpt`.
-const ADMIN_ONLY: [(&str, AdminOnly); 7] = [
-    ("BindMounts", AdminOnly::BindMounts),
-    ("PrivilegedMode", AdminOnly::Privileged),
-    ("HostNamespace", AdminOnly::HostPid),
-    ("DeviceMapping", AdminOnly::Devices),
-    ("SysctlSetting", AdminOnly::Sysctls),
-    ("SecurityOpt", AdminOnly::SecurityOpt),
-    ("ContainerCapabilities", AdminOnly::Capabilities),
-];

@@ -5,7 +5,7 @@ use composefile::services::MountType;
 use crate::{
     compose::{Project, Service},
     finding::Finding,
-    model::{AdminOnly, Container, Rights, may_be_portainers},
+    model::{Container, Rights, may_be_portainers},
     plan::{Environment, Facts},
     text::listed,
 };
@@ -75,39 +75,54 @@ pub fn management_of(endpoint: i64) -> Finding {
 
 /// The refusal if the text has what the API key may not deploy (M22).
 pub fn admin_only(facts: &Facts, project: &Project) -> Option<Finding> {
-    let Rights::OwnStacks(restricted) = &facts.remote.rights else {
+    let Rights::OwnStacks(forbidden) = &facts.remote.rights else {
         return None;
     };
     let all = project.services.iter().flat_map(|service| {
-        let used = restricted.iter().filter(|setting| uses(service, **setting));
-        used.map(|setting| format!("{}: {setting}", service.name))
+        let restricted = ADMIN_ONLY.iter();
+        let restricted = restricted.filter(|(setting, ..)| forbidden.contains(*setting));
+        let used = restricted.filter(|(.., uses)| uses(service));
+        used.map(|(_, part, _)| format!("{}: {part}", service.name))
     });
     let what = "only an administrator's API key may deploy parts of the Compose file";
     let hint = "use an administrator's API key, or allow this in the environment's Docker settings in Portainer";
     Finding::about(all.collect(), what, hint)
 }
 
-fn uses(service: &Service, what: AdminOnly) -> bool {
-    let has = |key: &str| service.get(key).is_some();
-    let is = |key: &str, value: &str| service.text(&[key]).as_deref() == Some(value);
-    match what {
-        AdminOnly::BindMounts => {
-            let mut mounts = service.mounts.iter();
-            mounts.any(|mount| mount.kind == MountType::Bind)
-        }
-        AdminOnly::Privileged => is("privileged", "true"),
-        AdminOnly::HostPid => is("pid", "host"),
-        AdminOnly::Devices => has("devices"),
-        AdminOnly::Sysctls => has("sysctls"),
-        AdminOnly::SecurityOpt => has("security_opt"),
-        AdminOnly::Capabilities => has("cap_add") || has("cap_drop"),
-    }
-}
+/// Whether a service has a part.
+type Uses = fn(&Service) -> bool;
+
+/// What an environment may let only administrators deploy (M22): the setting of Portainer, the part of a service, and whether a
+/// service has it. Older versions have no `SecurityOpt`.
+const ADMIN_ONLY: [(&str, &str, Uses); 7] = [
+    ("BindMounts", "bind mounts", |service| {
+        let mut mounts = service.mounts.iter();
+        mounts.any(|mount| mount.kind == MountType::Bind)
+    }),
+    ("PrivilegedMode", "`privileged`", |service| {
+        service.text(&["privileged"]).as_deref() == Some("true")
+    }),
+    ("HostNamespace", "`pid: host`", |service| {
+        service.text(&["pid"]).as_deref() == Some("host")
+    }),
+    ("DeviceMapping", "`devices`", |service| {
+        service.get("devices").is_some()
+    }),
+    ("SysctlSetting", "`sysctls`", |service| {
+        service.get("sysctls").is_some()
+    }),
+    ("SecurityOpt", "`security_opt`", |service| {
+        service.get("security_opt").is_some()
+    }),
+    ("ContainerCapabilities", "capabilities", |service| {
+        service.get("cap_add").or(service.get("cap_drop")).is_some()
+    }),
+];
 
 /// The refusal if a create may fail for what the API key does not see or may not deploy, after a migration removed the
 /// containers. Portainer also rejects other parts of the text if a setting restricts the user (M22).
 pub fn limited(facts: &Facts) -> Option<Finding> {
-    let Rights::OwnStacks(restricted) = &facts.remote.rights else {
+    let Rights::OwnStacks(forbidden) = &facts.remote.rights else {
         return None;
     };
     let mut reasons = Vec::new();
@@ -117,8 +132,10 @@ pub fn limited(facts: &Facts) -> Option<Finding> {
             facts.project
         ));
     }
+    let restricted = ADMIN_ONLY.iter();
+    let restricted = restricted.filter(|(setting, ..)| forbidden.contains(*setting));
+    let restricted: Vec<&str> = restricted.map(|(_, part, _)| *part).collect();
     if !restricted.is_empty() {
-        let restricted: Vec<String> = restricted.iter().map(ToString::to_string).collect();
         reasons.push(format!(
             "Portainer checks the Compose file, because only administrators may use {}",
             listed(&restricted)
