@@ -427,10 +427,21 @@ fn groups_of(user: u32) -> (Gid, Vec<Gid>) {
     (Gid::from_raw(group), others)
 }
 
+/// The name of a user, if the user has an account.
+pub fn name_of(user: u32) -> Option<String> {
+    field_of(user, 0)
+}
+
 /// The home of a user, if the user has an account.
 pub fn home_of(user: u32) -> Option<String> {
+    field_of(user, 5)
+}
+
+fn field_of(user: u32, at: usize) -> Option<String> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
-    account(user, &users)?.get(5).map(|home| (*home).to_owned())
+    account(user, &users)?
+        .get(at)
+        .map(|&field| field.to_owned())
 }
 
 /// The fields of an account: `name:password:uid:gid:comment:home:shell`.

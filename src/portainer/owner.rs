@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeSet,
     fmt,
-    fs::{self, File},
+    fs::File,
     io::{self, BufRead as _, BufReader, ErrorKind},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     os::unix::fs::MetadataExt as _,
@@ -77,14 +77,9 @@ impl Owners {
 /// The users by number and name: `1000 (ann)`.
 impl fmt::Display for Owners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let shown = self.users.iter().map(|user| {
-            let mut accounts = accounts.lines().map(|line| line.split(':'));
-            let name = accounts.find_map(|mut fields| {
-                let name = fields.next()?;
-                (fields.nth(1)? == user.to_string()).then_some(name)
-            });
-            name.map_or_else(|| user.to_string(), |name| format!("{user} ({name})"))
+        let shown = self.users.iter().map(|&user| match disk::name_of(user) {
+            Some(name) => format!("{user} ({name})"),
+            None => user.to_string(),
         });
         f.write_str(&shown.collect::<Vec<_>>().join(", "))
     }
@@ -258,7 +253,10 @@ fn refuse_others(address: SocketAddr) -> Result<(), ureq::Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
+    use std::{
+        fs,
+        net::{TcpListener, TcpStream},
+    };
 
     use super::*;
 
