@@ -3,7 +3,10 @@
 use std::{fs, path::Path, time::Duration};
 
 use serde_json::{Value, json};
-use testbed::{Call, Container, FaultKind, Files, Git, Record, Rule, Status, World, config_hash};
+use testbed::{
+    Access, Call, Container, FaultKind, Files, Git, Record, Rehearsal, Rule, STACKS, Status, World,
+    config_hash,
+};
 
 /// The repository that Portainer reaches.
 const REPOSITORY: &str = "https://git.example/stacks.git";
@@ -36,9 +39,18 @@ impl Step {
         })
     }
 
+    pub fn apply_to(&self, bench: &Rehearsal) {
+        bench.world(|world| {
+            bench.git(|git| bench.access(|access| self.apply(world, git, access)));
+        });
+    }
+
     /// Makes the change. An unknown line panics.
-    pub fn apply(&self, world: &mut World, git: &mut Git) {
+    pub fn apply(&self, world: &mut World, git: &mut Git, access: &mut Access) {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        if limit(access, &words) {
+            return;
+        }
         match words[..] {
             ["up", folder, ref rest @ ..] => self.up(world, folder, rest),
             // While a command runs: before it, `write` also gives the world the file.
@@ -66,7 +78,6 @@ impl Step {
                 let volume = volumes.find(|volume| volume["Name"] == name);
                 volume.expect("a volume")["Labels"] = json!({});
             }
-            ["user", name, "has", "the", "key", key] => world.add_user(key, name),
             ["engine", "has", "the", "ID", id] => {
                 id.clone_into(&mut world.engine);
                 for endpoint in world.endpoints.values_mut() {
@@ -149,7 +160,8 @@ impl Step {
             }
             ["stops"] => {
                 drop(named);
-                world.stop_by_hand(name);
+                // There may be none of that name.
+                world.stop_container(name, 137).ok();
             }
             ["is", "removed"] => {
                 drop(named);
@@ -251,7 +263,6 @@ impl Step {
                     .concat();
             }
             ["is", "a", "minute", "older"] => record.created -= 60,
-            ["has", "lost", "its", "workflow"] => record.lost_workflow = true,
             ["is", "updated", "now"] => record.updated = now,
             ["has", "text"] => record.text.clone_from(&self.block),
             [field, "=", value] => set_of_record(record, field, value),
@@ -286,6 +297,40 @@ fn branch(git: &mut Git) -> &mut Files {
     repository.branches.entry(main).or_default()
 }
 
+/// Users, and what they may not do. Returns whether the line is about that.
+fn limit(access: &mut Access, words: &[&str]) -> bool {
+    match words {
+        ["user", name, "has", "the", "key", key] => {
+            access.users.push(((*key).to_owned(), (*name).to_owned()));
+        }
+        ["portainer", "stack", id, "has", "lost", "its", "workflow"] => {
+            access.lost_workflows.insert(number(id));
+        }
+        ["environment", id, "is", "restricted"] => {
+            access.restricted.insert(number(id));
+        }
+        ["environment", id, "forbids", "stacks"] => {
+            let settings = access.admin_only.entry(number(id));
+            settings.or_default().push(STACKS);
+        }
+        [
+            "environment",
+            id,
+            "lets",
+            "only",
+            "administrators",
+            "deploy",
+            what @ ..,
+        ] => {
+            let settings = access.admin_only.entry(number(id)).or_default();
+            settings.retain(|setting| *setting == STACKS);
+            settings.extend(SETTINGS.iter().filter(|setting| what.contains(setting)));
+        }
+        _ => return false,
+    }
+    true
+}
+
 /// `environment 2 edge`, and what is known of it: whether it is this host, or a copy of it with the same engine ID.
 fn environment(world: &mut World, id: u64, rest: &[&str]) {
     match rest {
@@ -318,12 +363,6 @@ fn environment(world: &mut World, id: u64, rest: &[&str]) {
             (endpoint.engine, endpoint.is_clone) = (engine, true);
         }
         ["is", "no", "clone"] => endpoint.is_clone = false,
-        ["is", "restricted"] => endpoint.restricted = true,
-        ["lets", "only", "administrators", "deploy", what @ ..] => {
-            let is_named = |setting: &&str| what.contains(setting);
-            endpoint.admin_only = SETTINGS.into_iter().filter(is_named).collect();
-        }
-        ["forbids", "stacks"] => endpoint.forbids_stacks = true,
         _ => panic!("unknown line: environment {id} {rest:?}"),
     }
 }

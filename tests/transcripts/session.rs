@@ -200,8 +200,9 @@ impl Session {
                 let rest = line.splitn(3, ' ').nth(2).unwrap_or_default();
                 let step = Step::of(rest, &self.real(block), self.bench.root())?;
                 let call = arrange::call(call)?;
-                self.bench
-                    .change_with(call, move |world, git| step.apply(world, git));
+                self.bench.change_with(call, move |world, git, access| {
+                    step.apply(world, git, access);
+                });
             }
             ["teams", ref names @ ..] => {
                 let names = names.iter().copied().map(str::to_owned);
@@ -259,8 +260,7 @@ impl Session {
             ["show", ref what @ ..] => return self.show(what),
             _ => {
                 let step = Step::of(&self.real(line), &self.real(block), self.bench.root())?;
-                self.bench
-                    .world(|world| self.bench.git(|git| step.apply(world, git)));
+                step.apply_to(&self.bench);
                 self.bench.settle();
                 self.create_what_docker_created();
             }
@@ -897,7 +897,7 @@ fn answer(running: &mut Running, answers: Vec<Answer>, bench: &Bench) {
             return;
         }
         for step in answer.before {
-            bench.world(|world| bench.git(|git| step.apply(world, git)));
+            step.apply_to(bench);
         }
         let typed = match &*answer.typed {
             // It is not the terminal of a session, which would send the signal.

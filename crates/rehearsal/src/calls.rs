@@ -51,7 +51,7 @@ calls! {
     Me: Portainer "GET api/users/me";
     Users: Portainer "GET api/users";
     Teams: Portainer "GET api/teams";
-    EnginePing: Engine "GET _ping", "HEAD _ping";
+    EnginePing: Engine "GET _ping";
     EngineVersion: Engine "GET version";
     EngineInfo: Engine "GET info";
     EngineEvents: Engine "GET events";

@@ -1,4 +1,4 @@
-//! The Engine API: the part of it that `stacklift` uses, and the reads and removals of the `docker` command.
+//! The Engine API: the part of it that `stacklift` uses.
 
 mod archive;
 mod shown;
@@ -120,8 +120,7 @@ fn body(request: &Request) -> Result<Value, Refused> {
     serde_json::from_slice(&request.body).map_err(|error| Refused::new(500, error.to_string()))
 }
 
-/// The query parameter `filters`: `{"label":{"a=b":true}}`, or the older `{"label":["a=b"]}`. A list also has a filter for IDs.
-/// There are no other filters.
+/// The query parameter `filters`: `{"label":["a=b"]}`. A list also has a filter for IDs. There are no other filters.
 fn filters(request: &Request) -> Value {
     let given = request.query("filters").unwrap_or_default();
     serde_json::from_str(&given).unwrap_or_default()
@@ -129,12 +128,7 @@ fn filters(request: &Request) -> Value {
 
 /// The filter for labels.
 fn labels(request: &Request) -> impl Fn(&Value) -> bool {
-    let filters = filters(request);
-    let wanted = match &filters["label"] {
-        Value::Array(_) => texts(&filters["label"]),
-        Value::Object(flags) => flags.keys().cloned().collect(),
-        _ => Vec::new(),
-    };
+    let wanted = texts(&filters(request)["label"]);
     move |labels| {
         wanted.iter().all(|label| {
             let (name, value) = label.split_once('=').unwrap_or((label, ""));

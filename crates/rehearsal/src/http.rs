@@ -91,19 +91,12 @@ impl Response {
         }
     }
 
-    /// The bytes to send. The response to HEAD has no body.
-    pub fn into_bytes(mut self, request: &Request) -> Vec<u8> {
-        if self.status != 204
-            && self
-                .headers
-                .iter()
-                .all(|(name, _)| *name != "Transfer-Encoding")
-        {
-            self.headers
-                .push(("Content-Length", self.body.len().to_string()));
-        }
-        if !request.keeps_alive() {
-            self.headers.push(("Connection", "close".to_owned()));
+    /// The bytes to send.
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        let mut names = self.headers.iter().map(|(name, _)| *name);
+        if self.status != 204 && !names.any(|name| name == "Transfer-Encoding") {
+            let length = self.body.len().to_string();
+            self.headers.push(("Content-Length", length));
         }
         let headers = self.headers.iter();
         let headers = headers.map(|(name, value)| format!("{name}: {value}\r\n"));
@@ -112,10 +105,6 @@ impl Response {
             self.status,
             headers.collect::<String>()
         );
-        let mut bytes = head.into_bytes();
-        if request.method != "HEAD" {
-            bytes.extend(self.body);
-        }
-        bytes
+        [head.into_bytes(), self.body].concat()
     }
 }

@@ -28,7 +28,7 @@ pub use self::{
     request::Request,
     server::{Options, Rehearsal, respond},
     world::{
-        COMPOSE_VERSION, ComposeFiles, Container, Era, Files, Kind, Record, Refused,
+        ADMIN, COMPOSE_VERSION, ComposeFiles, Container, Era, Files, Kind, Record, Refused,
         ResourceControl, Status, Variable, Work, World, config_hash, config_of_files,
     },
 };

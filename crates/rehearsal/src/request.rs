@@ -59,12 +59,6 @@ impl Request {
         let (_, value) = pairs.find(|(key, _)| *key == name)?;
         Some(decode(&value.replace('+', " ")))
     }
-
-    /// Whether the client sends another request on the same connection.
-    pub fn keeps_alive(&self) -> bool {
-        let connection = self.header("connection");
-        connection.is_none_or(|given| !given.eq_ignore_ascii_case("close"))
-    }
 }
 
 /// Percent-decodes a text.

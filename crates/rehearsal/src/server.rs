@@ -66,7 +66,7 @@ impl Rehearsal {
             None => builder.tempdir(),
         }
         .context("failed to create a directory for the rehearsal")?;
-        let key = world.admin_key().to_owned();
+        let key = world.secret.clone();
         let exchange = options.exchange.clone();
         let exchange = exchange.unwrap_or_else(|| Arc::new(answer));
         let apis = Apis::new(world, Certificate::new()?, options.is_private, exchange);
@@ -232,11 +232,7 @@ fn serve(
 ) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     while let Some(request) = http::read_request(&mut stream, peer, port)? {
-        let keeps_alive = request.keeps_alive();
         (apis.exchange)(stream.get_mut(), apis, request)?;
-        if !keeps_alive {
-            break;
-        }
     }
     Ok(())
 }
@@ -246,7 +242,7 @@ fn answer(stream: &mut dyn Write, apis: &Arc<Apis>, mut request: Request) -> io:
     let perform = |work: Work| apis.world().perform(&work);
     let response = respond(apis, &request, &perform);
     request.status = Some(response.status);
-    let bytes = response.into_bytes(&request);
+    let bytes = response.into_bytes();
     // First the log: a client that has the response finds the request in it.
     apis.log().push(request);
     stream.write_all(&bytes)?;

@@ -41,16 +41,11 @@ mod typed;
 mod values;
 mod volumes;
 
-pub(crate) use self::{
-    clock::clock,
-    entities::{ApiKey, Endpoint},
-    images::tagged,
-    values::texts,
-};
+pub(crate) use self::{clock::clock, entities::Endpoint, images::tagged, values::texts};
 pub use self::{
     compose_files::ComposeFiles,
     container::Container,
-    entities::config_hash,
+    entities::{ADMIN, config_hash},
     errors::Refused,
     record::{Files, Kind, Record, ResourceControl, Status, Variable, Work},
     resolve::{COMPOSE_VERSION, config_of_files},

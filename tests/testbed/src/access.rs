@@ -1,9 +1,12 @@
 //! What the rehearsal itself does not need of Portainer: other users, teams, access rights of containers, and a stop.
 
-use std::{collections::BTreeMap, sync::Mutex};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
+};
 
 use rehearsal::{
-    Apis, Call, Refused, Request, ResourceControl, Response, Status, World,
+    Apis, Call, Record, Refused, Request, ResourceControl, Response, Status, World,
     portainer::{self, Perform, answered, payload},
 };
 use serde_json::{Value, json};
@@ -13,9 +16,18 @@ use crate::lock;
 /// The first ID of the access rights that labels give.
 const FIRST: u64 = 1000;
 
-/// Who may use containers.
+/// Who may use what.
 #[derive(Default)]
 pub struct Access {
+    /// The API keys and the names of users who are not administrators. They see only public stacks and their own.
+    pub users: Vec<(String, String)>,
+    /// The environments that only administrators may see and use.
+    pub restricted: BTreeSet<u64>,
+    /// What only administrators may do on an environment, such as `BindMounts` in `allowBindMountsForRegularUsers` (M22). No text
+    /// is rejected for it.
+    pub admin_only: BTreeMap<u64, Vec<&'static str>>,
+    /// The stacks that refer to a workflow that no longer exists: they cannot be read (N16).
+    pub lost_workflows: BTreeSet<u64>,
     /// The teams. The ID of the first one is 1.
     pub teams: Vec<String>,
     /// The access rights that Portainer has for containers, by their ID.
@@ -31,19 +43,15 @@ pub(crate) fn respond(
 ) -> Response {
     if request.call == Call::Containers {
         let response = rehearsal::respond(apis, request, perform);
-        return with_controls(&mut lock(access), response);
+        return with_controls(&apis.world(), &mut lock(access), request, response);
     }
-    answered(apis, request, || {
+    let outcome = || {
         let world = &mut apis.world();
-        let key = portainer::key(world, request)?.clone();
+        portainer::check_key(world, request)?;
         let access = &mut lock(access);
         let id = portainer::id_of(request);
         match request.call {
-            Call::Users | Call::Unshare if !key.is_admin => Err(denied()),
-            Call::Users => {
-                let names = world.keys.iter().map(|key| key.user.as_str());
-                Ok(numbered(names, "Username"))
-            }
+            Call::Users => Ok(numbered(access.names(), "Username")),
             Call::Teams => Ok(numbered(access.teams.iter().map(String::as_str), "Name")),
             Call::Unshare => {
                 let count = access.controls.len();
@@ -55,7 +63,7 @@ pub(crate) fn respond(
                 Ok(Response::no_content())
             }
             Call::Stop => {
-                let id = portainer::managed(world, &key, id, "stack management")?.id;
+                let id = world.record_of(id)?.id;
                 let endpoint = portainer::number(request, "endpointId")?;
                 let endpoint = endpoint.ok_or_else(portainer::missing_endpoint)?;
                 stop(world, id, endpoint)?;
@@ -67,9 +75,6 @@ pub(crate) fn respond(
                 let mut all = world.records.values_mut();
                 let found = all.find(|record| record.control.id.to_string() == id);
                 let record = found.ok_or_else(no_control)?;
-                if !portainer::may_see(&key, record) {
-                    return Err(denied());
-                }
                 let is_public = given["Public"] == true;
                 let ids = |key: &str| {
                     let all = given[key].as_array().into_iter().flatten();
@@ -82,7 +87,8 @@ pub(crate) fn respond(
                 Ok(Response::json(200, &portainer::control_of(record)))
             }
         }
-    })
+    };
+    answered(apis, outcome())
 }
 
 /// Stops a stack: runs `compose down` and keeps the stack as inactive.
@@ -103,9 +109,22 @@ pub fn stop(world: &mut World, id: u64, endpoint: u64) -> Result<(), Refused> {
 
 /// Adds the own access rights of each container, which come before those of its stack. Without either, the labels become its
 /// own (M23).
-fn with_controls(access: &mut Access, mut response: Response) -> Response {
+fn with_controls(
+    world: &World,
+    access: &mut Access,
+    request: &Request,
+    mut response: Response,
+) -> Response {
     let mut list = serde_json::from_slice::<Value>(&response.body).unwrap_or_default();
+    let project = format!("com.{}.compose.project", world.tool);
     for container in list.as_array_mut().into_iter().flatten() {
+        let is_of = |record: &&Record| {
+            record.endpoint.to_string() == portainer::id_of(request)
+                && container["Labels"][&project] == record.name
+        };
+        if let Some(record) = world.records.values().find(is_of) {
+            container["Portainer"] = json!({ "ResourceControl": portainer::control_of(record) });
+        }
         let id = container["Id"].as_str().unwrap_or_default().to_owned();
         let number = FIRST + access.controls.len() as u64;
         let of_labels = access.of_labels(&container["Labels"], number);
@@ -148,8 +167,4 @@ fn no_control() -> Refused {
     let message =
         "Unable to find a resource control with the specified identifier inside the database";
     Refused::same(404, message)
-}
-
-fn denied() -> Refused {
-    Refused::same(403, "Access denied to resource")
 }

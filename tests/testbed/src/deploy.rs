@@ -10,7 +10,7 @@ use std::{
 
 use rehearsal::{Apis, Era, Kind, Record, Refused, Work};
 
-use crate::{Between, lock};
+use crate::{Between, failed_down, lock};
 
 /// A program that performs the creates, updates and deletes of the embedded Portainer.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ pub(crate) fn perform(
     };
     if work.kind == Kind::Delete {
         let down = program.down(&work.record);
-        down.map_err(|reason| Refused::failed_down(&reason))?;
+        down.map_err(|reason| failed_down(&reason))?;
     } else {
         let up = deploy(between, &work.record, false);
         up.map_err(|reason| {

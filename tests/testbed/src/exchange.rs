@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
-use rehearsal::{Apis, Call, Peer, Request, Response};
+use rehearsal::{Apis, Call, Kind, Peer, Request, Response, Work};
 use serde_json::{Value, json};
 
 use crate::{
     Between, FaultKind, access, git,
     late::{self, Ending},
-    lock,
+    lock, rights,
 };
 
 /// The pause between two bytes of a [`FaultKind::SlowDrip`].
@@ -66,7 +66,7 @@ pub(crate) fn exchange(
         return Err(broken_off());
     };
     let body = response.body.len();
-    let mut bytes = in_chunks(response).into_bytes(&request);
+    let mut bytes = in_chunks(response).into_bytes();
     match fault {
         Some(FaultKind::CutOff) => {
             bytes.truncate(bytes.len() - body.div_ceil(2));
@@ -102,24 +102,33 @@ fn respond(
     request: &Request,
     ending: Option<Ending>,
 ) -> Response {
-    let perform = |work| late::perform(between, apis, work, ending);
     if request.peer == Peer::Engine {
+        let perform = |work| late::perform(between, apis, work, ending);
         let engine = lock(&between.engine).clone();
         return engine.respond(request, || rehearsal::respond(apis, request, &perform));
     }
-    match request.call {
-        Call::Preview | Call::CreateGit | Call::Redeploy => {
-            git::respond(&between.git, apis, request, &perform)
+    let user = lock(&between.access).user(request).map(str::to_owned);
+    let perform = |mut work: Work| {
+        if let (Kind::Create, Some(user)) = (work.kind, &user) {
+            work.record.created_by.clone_from(user);
         }
-        Call::Containers if between.has_real_engines => containers(request),
-        Call::Access
-        | Call::Containers
-        | Call::Stop
-        | Call::Teams
-        | Call::Unshare
-        | Call::Users => access::respond(&between.access, apis, request, &perform),
-        _ => rehearsal::respond(apis, request, &perform),
-    }
+        late::perform(between, apis, work, ending)
+    };
+    rights::respond(&between.access, apis, request, |request| {
+        match request.call {
+            Call::Preview | Call::CreateGit | Call::Redeploy => {
+                git::respond(&between.git, apis, request, &perform)
+            }
+            Call::Containers if between.has_real_engines => containers(request),
+            Call::Access
+            | Call::Containers
+            | Call::Stop
+            | Call::Teams
+            | Call::Unshare
+            | Call::Users => access::respond(&between.access, apis, request, &perform),
+            _ => rehearsal::respond(apis, request, &perform),
+        }
+    })
 }
 
 /// The containers that Portainer is asked for by ID.

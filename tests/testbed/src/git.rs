@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Mutex};
 
 use rehearsal::{
-    Apis, Call, Era, Files, Kind, Record, Refused, Request, Response, Variable, Work, World,
+    ADMIN, Apis, Call, Era, Files, Kind, Record, Refused, Request, Response, Variable, Work, World,
     config_hash,
     portainer::{self, Perform, answered, change, payload},
 };
@@ -87,22 +87,21 @@ pub(crate) fn respond(
     request: &Request,
     perform: Perform,
 ) -> Response {
-    answered(apis, request, || {
-        let prepare = |world: &mut World| {
-            let git = &mut lock(git);
-            match request.call {
-                Call::CreateGit => git.prepare_create(world, request),
-                _ => git.prepare_redeploy(world, request),
-            }
-        };
+    let prepare = |world: &mut World| {
+        let git = &mut lock(git);
         match request.call {
-            Call::Preview => {
-                portainer::key(&apis.world(), request)?;
-                lock(git).preview(request)
-            }
-            _ => change(apis, request, prepare, perform),
+            Call::CreateGit => git.prepare_create(world, request),
+            _ => git.prepare_redeploy(world, request),
         }
-    })
+    };
+    let outcome = match request.call {
+        Call::Preview => {
+            let checked = portainer::check_key(&apis.world(), request);
+            checked.and_then(|()| lock(git).preview(request))
+        }
+        _ => change(apis, request, prepare, perform),
+    };
+    answered(apis, outcome)
 }
 
 /// Only http and https are simulated.
@@ -204,9 +203,8 @@ impl Git {
 
     /// The checked create of a stack from Git.
     fn prepare_create(&mut self, world: &mut World, request: &Request) -> Result<Work, Refused> {
-        let key = portainer::key(world, request)?.clone();
-        let endpoint = portainer::number(request, "endpointId")?;
-        let endpoint = portainer::check_create(world, &key, endpoint)?;
+        portainer::check_key(world, request)?;
+        let endpoint = portainer::endpoint_of_create(world, request)?;
         let given = payload::<Payload>(request)?;
         let mut settings = payload::<GitSettings>(request)?;
         if given.name.is_empty() {
@@ -219,7 +217,7 @@ impl Git {
             let what = "Invalid repository credentials. Password must be specified when authentication is enabled";
             return Err(Refused::invalid(what));
         }
-        let mut work = world.prepare_create(endpoint, &given.name, &key.user)?;
+        let mut work = world.prepare_create(endpoint, &given.name)?;
         work.record.env = given.env;
         let cloned = self.clone_for(&mut work.record, settings);
         cloned.map_err(|error| match world.era {
@@ -241,9 +239,8 @@ impl Git {
 
     /// The checked new deployment of a Git stack, which recreates every container.
     fn prepare_redeploy(&mut self, world: &World, request: &Request) -> Result<Work, Refused> {
-        let key = portainer::key(world, request)?;
-        let id = portainer::id_of(request);
-        let id = portainer::managed(world, key, id, "Stack editing")?.id;
+        portainer::check_key(world, request)?;
+        let id = world.record_of(portainer::id_of(request))?.id;
         let endpoint = portainer::number(request, "endpointId")?;
         let mut work = world.prepare(id, endpoint, Kind::Update)?;
         let Some(old) = self.settings.get(&id).cloned() else {
@@ -264,7 +261,7 @@ impl Git {
         };
         self.clone_for(&mut work.record, settings)?;
         work.record.env = given.env;
-        work.record.updated_by.clone_from(&key.user);
+        ADMIN.clone_into(&mut work.record.updated_by);
         work.record.recreates = true;
         Ok(work)
     }

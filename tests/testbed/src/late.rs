@@ -11,7 +11,7 @@ use std::{
 
 use rehearsal::{Apis, Era, Kind, Record, Refused, Status, Work};
 
-use crate::{Between, TICK, deploy, lock};
+use crate::{Between, TICK, deploy, failed_down, lock};
 
 /// Between a failed `up` and its `down`, in milliseconds.
 const GAP: i64 = 100;
@@ -279,7 +279,7 @@ impl Late {
             world.remove_containers(name);
         }
         let network = format!("{name}_default");
-        Err(Refused::failed_down(&format!(
+        Err(failed_down(&format!(
             "failed to remove network {network}: Error response from daemon: error while removing network: \
              network {network} has active endpoints"
         )))

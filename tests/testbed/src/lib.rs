@@ -7,6 +7,7 @@ mod exchange;
 mod faults;
 mod git;
 mod late;
+mod rights;
 
 use std::{
     net::{Ipv4Addr, SocketAddrV4},
@@ -29,6 +30,7 @@ pub use self::{
     engine::EngineApi,
     faults::{FaultKind, Faults, Rule},
     git::{CloneError, Fetch, Git, GitRepository},
+    rights::STACKS,
 };
 
 /// How often a thread looks whether it is its turn.
@@ -56,8 +58,8 @@ pub struct Options {
     pub has_real_engines: bool,
 }
 
-/// A change of the world and of the Git repositories.
-type Change = Box<dyn FnOnce(&mut World, &mut Git) + Send>;
+/// A change of the world, of the Git repositories, and of who may use what.
+type Change = Box<dyn FnOnce(&mut World, &mut Git, &mut Access) + Send>;
 
 /// What stands between the clients and the APIs.
 #[derive(Default)]
@@ -111,14 +113,14 @@ impl Rehearsal {
 
     /// Changes the world during the next request of `call`: after the request has taken effect, and before its response.
     pub fn world_with(&self, call: Call, change: impl FnOnce(&mut World) + Send + 'static) {
-        self.change_with(call, |world, _| change(world));
+        self.change_with(call, |world, _, _| change(world));
     }
 
-    /// The same of the world and the Git repositories.
+    /// The same of the world, the Git repositories and who may use what.
     pub fn change_with(
         &self,
         call: Call,
-        change: impl FnOnce(&mut World, &mut Git) + Send + 'static,
+        change: impl FnOnce(&mut World, &mut Git, &mut Access) + Send + 'static,
     ) {
         lock(&self.between.changes).push((call, Box::new(change)));
     }
@@ -133,7 +135,7 @@ impl Rehearsal {
         change(&mut lock(&self.between.engine));
     }
 
-    /// Reads or changes the access rights of containers.
+    /// Reads or changes who may use what.
     pub fn access<R>(&self, access: impl FnOnce(&mut Access) -> R) -> R {
         access(&mut lock(&self.between.access))
     }
@@ -201,7 +203,8 @@ impl Between {
         let mut changes = lock(&self.changes);
         if let Some(at) = changes.iter().position(|(with, _)| *with == call) {
             let (_, change) = changes.remove(at);
-            change(&mut apis.world(), &mut lock(&self.git));
+            let (git, access) = (&mut lock(&self.git), &mut lock(&self.access));
+            change(&mut apis.world(), git, access);
         }
     }
 }
@@ -218,6 +221,11 @@ fn reserve_port() -> anyhow::Result<(OwnedFd, u16)> {
     bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
     let address = SocketAddrV4::try_from(getsockname(&socket)?)?;
     Ok((socket, address.port()))
+}
+
+/// The error response to a failed `compose down`.
+fn failed_down(reason: &str) -> Refused {
+    Refused::same(500, &format!("failed to remove a stack: {reason}\n"))
 }
 
 fn millis(time: Duration) -> i64 {

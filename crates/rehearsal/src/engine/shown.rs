@@ -1,4 +1,4 @@
-//! The engine's JSON in API version 1.41: the fields that `stacklift` and the `docker` command read.
+//! The engine's JSON in API version 1.41: the fields that `stacklift` reads.
 
 use chrono::{DateTime, SecondsFormat};
 use serde_json::{Value, json};

@@ -67,9 +67,5 @@ pub(super) fn environment(id: u64, environment: &Endpoint) -> Value {
     let mut shown: Value = serde_json::from_str(text).unwrap_or_default();
     shown["Id"] = json!(id);
     shown["Name"] = json!(environment.name);
-    let stacks = environment.forbids_stacks.then_some("StackManagement");
-    for what in environment.admin_only.iter().copied().chain(stacks) {
-        shown["SecuritySettings"][format!("allow{what}ForRegularUsers")] = json!(false);
-    }
     shown
 }

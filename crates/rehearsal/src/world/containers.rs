@@ -123,7 +123,7 @@ impl World {
     }
 
     /// Stops a container with that exit code.
-    pub(crate) fn stop_container(&mut self, name: &str, code: i64) -> Result<(), Refused> {
+    pub fn stop_container(&mut self, name: &str, code: i64) -> Result<(), Refused> {
         let now = self.seconds();
         let container = self.find_mut(name)?;
         if container.is_running() {

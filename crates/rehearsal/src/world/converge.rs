@@ -196,9 +196,7 @@ impl World {
 
     /// Creates a container, or recreates it if it changed (M05). Returns its ID.
     fn converge(&mut self, run: &Run<'_>, replaced: &mut Replaced) -> Result<String, String> {
-        let config = self.hashed(run);
-        let hash = config_hash(&config);
-        self.configs.0.insert(hash.clone(), config);
+        let hash = config_hash(&self.hashed(run));
         let old = self.existing(&run.project.name, &run.service.name, run.number);
         // The services that it depends on and that were replaced so far, which are started first (N05).
         let followed = run.service.depends_on();

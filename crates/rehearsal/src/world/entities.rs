@@ -1,4 +1,4 @@
-//! Environments and API keys.
+//! Environments, and hashes.
 
 use serde_json::Value;
 
@@ -11,13 +11,6 @@ pub struct Endpoint {
     pub engine: String,
     /// Whether it is another machine, whatever the ID of its engine: a clone of this host.
     pub is_clone: bool,
-    /// Whether only administrators may see and use it.
-    pub restricted: bool,
-    /// Whether only administrators may manage stacks: `allowStackManagementForRegularUsers` is false (M22).
-    pub forbids_stacks: bool,
-    /// What only administrators may deploy, such as `BindMounts` in `allowBindMountsForRegularUsers` (M22). It is shown, and
-    /// no text is rejected for it.
-    pub admin_only: Vec<&'static str>,
 }
 
 impl Endpoint {
@@ -30,25 +23,8 @@ impl Endpoint {
     }
 }
 
-/// A Portainer API key.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey {
-    pub(crate) secret: String,
-    /// The name of its user.
-    pub user: String,
-    /// Whether its user is an administrator, who may do everything. Others see a filtered list of stacks.
-    pub is_admin: bool,
-}
-
-impl ApiKey {
-    pub(super) fn new(secret: &str, user: &str, is_admin: bool) -> Self {
-        Self {
-            secret: secret.to_owned(),
-            user: user.to_owned(),
-            is_admin,
-        }
-    }
-}
+/// The name of Portainer's administrator.
+pub const ADMIN: &str = "admin";
 
 /// The networks that every engine has.
 pub(super) const PREDEFINED: [&str; 3] = ["bridge", "host", "none"];

@@ -67,11 +67,6 @@ impl Refused {
             &format!("Failed to deploy a stack: {reason}\n"),
         )
     }
-
-    /// A failed `compose down`.
-    pub fn failed_down(reason: &str) -> Self {
-        Self::same(500, &format!("failed to remove a stack: {reason}\n"))
-    }
 }
 
 impl From<Refused> for String {

@@ -47,8 +47,6 @@ pub struct Record {
     pub deployments: Vec<Value>,
     /// `Option.Prune` in the response: what the last update said, in [`Era::Async`](super::Era::Async) (N19).
     pub prune: Option<bool>,
-    /// Whether it refers to a workflow that no longer exists: it cannot be read (N16).
-    pub lost_workflow: bool,
     /// The text before the update that is being deployed. A failure brings it back (N15).
     pub before: Option<String>,
     /// Whether it was in error before the deployment in progress.

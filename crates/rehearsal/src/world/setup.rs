@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    clock::clock,
-    entities::{ApiKey, Endpoint},
-    state::World,
-};
+use super::{clock::clock, entities::Endpoint, state::World};
 
 /// The `VOLUME`s of well-known images.
 const IMAGE_VOLUMES: &str = "influxdb:/var/lib/influxdb mariadb:/var/lib/mysql mongo:/data/configdb mongo:/data/db \
@@ -30,7 +26,7 @@ impl World {
         let mut world = Self {
             tool: "docker".to_owned(),
             endpoints: BTreeMap::from([(1, local)]),
-            keys: vec![ApiKey::new(secret, "admin", true)],
+            secret: secret.to_owned(),
             engine: engine.to_owned(),
             engine_version: "20.10.24".to_owned(),
             image_volumes,
@@ -50,11 +46,6 @@ impl World {
         let engine = format!("REMOTE-ENGINE-{id}");
         self.endpoints.insert(id, Endpoint::new(name, &engine));
         engine
-    }
-
-    /// Adds the API key of a standard user, who sees only public stacks and their own.
-    pub fn add_user(&mut self, secret: &str, name: &str) {
-        self.keys.push(ApiKey::new(secret, name, false));
     }
 
     /// Adds a directory and files in it. Starts nothing.
@@ -82,11 +73,6 @@ impl World {
     /// If the name is taken.
     pub fn add_portainer(&mut self) -> String {
         self.add_container("portainer", "portainer/portainer-ce:2.23.0")
-    }
-
-    /// Stops a container of this host's engine. Does nothing if there is none of that name.
-    pub fn stop_by_hand(&mut self, name: &str) {
-        let _ = self.stop_container(name, 137);
     }
 
     /// Starts a container without a project and returns its ID.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     compose_files::ComposeFiles,
     container::Container,
-    entities::ApiKey,
+    entities::{ADMIN, Endpoint},
     errors::Refused,
     record::{Files, Kind, Record, ResourceControl, Status, Work},
     resolve::Project,
@@ -23,38 +23,19 @@ fn normalize(name: &str) -> String {
 impl World {
     /// Adds a stack to Portainer and returns its ID. Deploys nothing.
     pub fn add_record(&mut self, name: &str, endpoint: u64, text: &str) -> u64 {
-        let mut record = self.new_record(name, endpoint, "admin");
+        let mut record = self.new_record(name, endpoint);
         (record.text, record.env) = (text.to_owned(), Some(Vec::new()));
         let id = record.id;
         self.records.insert(id, record);
         id
     }
 
-    /// Fails if the environment does not exist, or if the user may not use it.
-    pub fn check_access(&self, endpoint: u64, user: &ApiKey) -> Result<(), Refused> {
-        let Some(environment) = self.endpoints.get(&endpoint) else {
-            return Err(Refused::no_endpoint(
-                "Unable to find an environment with the specified identifier inside the database",
-                endpoint,
-            ));
-        };
-        if environment.restricted && !user.is_admin {
-            let message = "Permission denied to access environment";
-            let details = "Access denied to environment";
-            return Err(Refused::with_details(403, message, details));
-        }
-        Ok(())
-    }
-
-    /// Fails with 403 if the user may not manage stacks on the environment (M22).
-    pub fn check_stacks(&self, endpoint: u64, user: &ApiKey, action: &str) -> Result<(), Refused> {
-        let environment = self.endpoints.get(&endpoint);
-        let forbidden = environment.is_some_and(|environment| environment.forbids_stacks);
-        if forbidden && !user.is_admin {
-            let message = format!("{action} is disabled for non-admin users");
-            return Err(Refused::same(403, &message));
-        }
-        Ok(())
+    /// An environment by its ID.
+    pub fn endpoint(&self, id: u64) -> Result<&Endpoint, Refused> {
+        let message =
+            "Unable to find an environment with the specified identifier inside the database";
+        let missing = || Refused::no_endpoint(message, id);
+        self.endpoints.get(&id).ok_or_else(missing)
     }
 
     /// Whether an environment is the engine of this host. The containers of others are not simulated.
@@ -65,12 +46,7 @@ impl World {
     }
 
     /// Checks a request to create a stack, and gives the stack its ID.
-    pub fn prepare_create(
-        &mut self,
-        endpoint: u64,
-        name: &str,
-        user: &str,
-    ) -> Result<Work, Refused> {
+    pub fn prepare_create(&mut self, endpoint: u64, name: &str) -> Result<Work, Refused> {
         let name = normalize(name);
         // M20
         let mut same = self.records.values().filter(|record| record.name == name);
@@ -81,7 +57,7 @@ impl World {
             let text = format!("A stack with the normalized name '{name}' already exists");
             return Err(Refused::same(409, &text));
         }
-        let record = self.new_record(&name, endpoint, user);
+        let record = self.new_record(&name, endpoint);
         let kind = Kind::Create;
         Ok(Work { kind, record })
     }
@@ -90,6 +66,13 @@ impl World {
     pub fn record(&self, id: u64) -> Result<&Record, Refused> {
         let missing = || Refused::no_record(&id.to_string());
         self.records.get(&id).ok_or_else(missing)
+    }
+
+    /// The same with the ID as it is in the path of a request.
+    pub fn record_of(&self, id: &str) -> Result<&Record, Refused> {
+        let missing = || Refused::no_record(id);
+        let found = id.parse().ok().and_then(|id: u64| self.records.get(&id));
+        found.ok_or_else(missing)
     }
 
     /// Checks a request to update or delete a stack.
@@ -308,7 +291,7 @@ impl World {
     }
 
     /// A stack with a new ID, without text and variables.
-    fn new_record(&mut self, name: &str, endpoint: u64, user: &str) -> Record {
+    fn new_record(&mut self, name: &str, endpoint: u64) -> Record {
         let id = self.next_record;
         self.next_record += 1;
         Record {
@@ -316,7 +299,7 @@ impl World {
             name: name.to_owned(),
             endpoint,
             created: self.seconds(),
-            created_by: user.to_owned(),
+            created_by: ADMIN.to_owned(),
             entries: vec!["docker-compose.yml".to_owned()],
             control: ResourceControl {
                 id,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     container::Container,
-    entities::{ApiKey, Endpoint, fingerprint},
+    entities::{Endpoint, fingerprint},
     errors::Refused,
     record::Record,
 };
@@ -23,17 +23,6 @@ pub enum Era {
     Async,
 }
 
-/// The configurations of services that were deployed, by their hashes. They are remembered, and no part of the state: all are
-/// equal.
-#[derive(Clone, Default)]
-pub struct Configs(pub BTreeMap<String, Value>);
-
-impl PartialEq for Configs {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
 /// The complete state. Tests compare two of them to prove that nothing changed. Without `Debug`, which could show values of
 /// `.env`.
 #[derive(Clone, Default, PartialEq)]
@@ -44,8 +33,8 @@ pub struct World {
     pub tool: String,
     /// Portainer's environments, by ID.
     pub endpoints: BTreeMap<u64, Endpoint>,
-    /// Portainer's API keys.
-    pub keys: Vec<ApiKey>,
+    /// The API key of Portainer's administrator.
+    pub secret: String,
     /// Portainer's stacks, by ID.
     pub records: BTreeMap<u64, Record>,
     /// The ID of the engine of this host.
@@ -72,8 +61,6 @@ pub struct World {
     /// After how many milliseconds services become healthy, by `project/service`; `None` is never. Without an entry: as soon as
     /// they run.
     pub health: BTreeMap<String, Option<i64>>,
-    /// The configurations of services by their hashes.
-    pub configs: Configs,
     /// How many `GET /api/stacks/<id>` see a deployment in progress, in [`Era::Async`].
     pub deploy_polls: u32,
     /// The home directory of who starts stacks by hand.
@@ -95,12 +82,6 @@ pub struct World {
 }
 
 impl World {
-    /// The API key of the first administrator.
-    pub(crate) fn admin_key(&self) -> &str {
-        let admin = self.keys.iter().find(|key| key.is_admin);
-        admin.map_or("", |key| &key.secret)
-    }
-
     /// Seconds since 1970.
     pub(super) fn seconds(&self) -> i64 {
         self.now / 1000
