@@ -620,7 +620,7 @@ impl Session {
     fn shell(&self, line: &str) -> Command {
         let inner = self.bench.asking("");
         let bin = Path::new(inner.get_program()).parent().expect("a folder");
-        let mut command = Command::new("sh");
+        let mut command = Command::new("/bin/sh");
         let environment = inner.get_envs();
         command
             .args(["-c", line])
