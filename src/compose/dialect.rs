@@ -6,7 +6,11 @@
 //! Invariant: pure.
 #![deny(clippy::disallowed_methods)]
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeSet, HashMap},
+    mem,
+    sync::LazyLock,
+};
 
 use composefile::path::clean;
 use serde_json::{Map, Value, json};
@@ -27,6 +31,12 @@ pub const ORDER: &str = "profiles annotations attach build develop blkio_config 
     platform ports privileged pull_policy read_only restart runtime scale secrets security_opt shm_size stdin_open \
     stop_grace_period stop_signal storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts volume_driver \
     volumes volumes_from working_dir pre_start post_start pre_stop pull_refresh_after";
+
+/// The places of the keys in [`ORDER`].
+static PLACES: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+    let keys = ORDER.split_whitespace().enumerate();
+    keys.map(|(place, key)| (key, place)).collect()
+});
 
 /// A part of a service that versions hash in different ways.
 struct Rule {
@@ -251,13 +261,12 @@ impl Dialect {
                 .collect();
         }
         for form in &mut forms {
-            let known = ORDER.split_whitespace();
-            let mut sorted: Fields = known
-                .filter_map(|key| form.shift_remove_entry(key))
-                .collect();
-            form.sort_keys();
-            sorted.append(form);
-            *form = sorted;
+            let mut fields: Vec<(String, Value)> = mem::take(form).into_iter().collect();
+            fields.sort_by_cached_key(|(key, _)| {
+                let place = PLACES.get(key.as_str()).unwrap_or(&usize::MAX);
+                (*place, key.clone())
+            });
+            form.extend(fields);
         }
         forms
     }
