@@ -134,6 +134,34 @@ impl<'t> Document<'t> {
         (0..self.nodes.len()).map(|id| Node::new(self, build::narrow(id)))
     }
 
+    /// What Compose rejects before 5.0.0, whose YAML parser is an older one: scalars in brackets that contain `?` without quotes,
+    /// and nodes with an anchor whose name has other characters than letters, digits, `-` and `_`.
+    pub fn newer_syntax(&self) -> impl Iterator<Item = Node<'_>> {
+        let in_brackets = self.nodes().filter(|node| {
+            matches!(
+                node.kind(),
+                NodeKind::Mapping(Layout::Flow) | NodeKind::Sequence(Layout::Flow)
+            )
+        });
+        let scalars = in_brackets.flat_map(|node| {
+            let entries = node.own_entries();
+            let entries = entries.flat_map(|entry| [entry.key, entry.value]);
+            node.own_items().chain(entries)
+        });
+        let is_newer = |node: &Node| {
+            let scalar = node.scalar();
+            scalar.is_some_and(|(text, style)| style == Style::Plain && text.contains('?'))
+        };
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let is_named = move |node: &Node| {
+            let anchor = node.anchor();
+            anchor.is_some_and(|name| !name.chars().all(is_of_name))
+        };
+        scalars
+            .filter(is_newer)
+            .chain(self.nodes().filter(is_named))
+    }
+
     /// The line of a byte offset, counted from 1.
     pub fn line(&self, offset: usize) -> usize {
         self.line_starts()

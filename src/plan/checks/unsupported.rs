@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use composefile::document::{Document, NodeId};
+use composefile::document::{Document, Node, NodeId};
 
 use crate::{
     compose::{ComposeVersion, Project, Service},
@@ -12,13 +12,17 @@ use crate::{
 
 /// The first Compose that creates every container on an older engine: it leaves out what the engine does not support.
 const FIRST_FOR_EVERY_ENGINE: ComposeVersion = ComposeVersion(5, 0, 0);
+/// The first Compose whose YAML parser reads [`Document::newer_syntax`].
+const FIRST_WITH_NEWER_YAML: ComposeVersion = ComposeVersion(5, 0, 0);
 /// The first engine with API version 1.44.
 const FIRST_ENGINE: u16 = 25;
 
 /// Whether the text has a part that some version of Portainer refuses.
 pub fn may_be(document: &Document, project: &Project) -> bool {
     let mut services = project.services.iter();
-    !dates(document).is_empty() || services.any(|service| !settings(service).is_empty())
+    !dates(document).is_empty()
+        || document.newer_syntax().next().is_some()
+        || services.any(|service| !settings(service).is_empty())
 }
 
 /// What Portainer's Compose refuses of the text, and of the containers of the services that `is_created` names.
@@ -36,6 +40,18 @@ pub fn unsupported(
     let what = "Compose in Portainer rejects dates without quotes";
     let hint = "put each into quotes, as `docker compose config` prints it";
     let rejected = Finding::about(dates.collect(), what, hint);
+    let has_older_yaml = compose.last < FIRST_WITH_NEWER_YAML;
+    let document = facts.document.filter(|_| has_older_yaml);
+    let newer = document.into_iter().flat_map(Document::newer_syntax);
+    let lines: BTreeSet<usize> = newer.map(Node::line).collect();
+    let lines = lines.iter().map(|line| format!("line {line}"));
+    let what = format!(
+        "Compose {} in Portainer cannot parse the file",
+        compose.last
+    );
+    let hint =
+        "put values with `?` into quotes, and give anchors names of letters, digits, `-` and `_`";
+    let unparsable = Finding::about(lines.collect(), what, hint);
     let engine = facts.host.engine_version.as_deref();
     let is_older = engine
         .and_then(ComposeVersion::parse)
@@ -55,7 +71,8 @@ pub fn unsupported(
         ),
     );
     let of_engine = of_engine.map(|one| one.short("needs a newer Docker"));
-    rejected.into_iter().chain(of_engine).collect()
+    let all = [rejected, unparsable, of_engine];
+    all.into_iter().flatten().collect()
 }
 
 /// The settings of a service that need API version 1.44 (N33).

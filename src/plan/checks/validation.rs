@@ -5,6 +5,7 @@ use std::{collections::HashSet, fmt};
 use composefile::{
     document::{Document, Node},
     dotenv::{self, DotenvError},
+    interpolate::{Lookup, occurrences},
     schema::{NEWEST, ROOT, Release, SchemaNode},
     services::services,
 };
@@ -228,15 +229,60 @@ pub fn newer(facts: &Facts, document: &Document, file: &str, last: ComposeVersio
         let policy = node.as_str().filter(|policy| !policy.contains('$'))?;
         let is_newer = policy != "always" && !NOT_PULLED.contains(&policy);
         let line = place(&file, line_of_file(facts, node.line()));
-        (is_newer && last < PULLS_AT_INTERVALS).then(|| format!("{line}`pull_policy: {policy}`"))
+        (is_newer && last < READS_DAYS).then(|| format!("{line}`pull_policy: {policy}`"))
     });
-    keys.chain(policies).collect()
+    let variables = facts.sent.variables();
+    let lookup = |name: &str| variables.get(name).cloned();
+    let required = document.nodes().filter_map(|node| {
+        let text = node.as_str().filter(|_| last < READS_ON_DEMAND)?;
+        let mut outer = occurrences(text).into_iter();
+        let name = outer.find_map(|one| required(&text[one.word], &lookup))?;
+        let line = place(&file, line_of_file(facts, node.line()));
+        Some(format!(
+            "{line}the default of another variable requires {name}: set it in .env"
+        ))
+    });
+    let spans = services(document)
+        .into_iter()
+        .flat_map(|service| spans(service.node));
+    let in_days = spans.filter_map(|node| {
+        let span = node.as_str().filter(|_| last < READS_DAYS)?;
+        let is_newer = span.contains(['d', 'w']) && !span.contains('$');
+        let line = place(&file, line_of_file(facts, node.line()));
+        is_newer.then(|| format!("{line}`{span}`: write it in hours"))
+    });
+    keys.chain(policies)
+        .chain(required)
+        .chain(in_days)
+        .collect()
+}
+
+/// The first variable that a text requires and that has no value, also within a default that is not needed.
+fn required(text: &str, lookup: Lookup<'_>) -> Option<String> {
+    occurrences(text).into_iter().find_map(|one| {
+        let is_missing = one.takes_word(lookup(one.name).as_deref()).is_none();
+        let name = is_missing.then(|| one.name.to_owned());
+        name.or_else(|| required(&text[one.word], lookup))
+    })
+}
+
+/// The spans of time of a service.
+fn spans(service: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let of_health = ["interval", "timeout", "start_period", "start_interval"].into_iter();
+    let health = service.get("healthcheck");
+    let of_health = of_health.filter_map(move |key| health?.get(key));
+    service
+        .get("stop_grace_period")
+        .into_iter()
+        .chain(of_health)
 }
 
 /// The oldest Compose that a Portainer of unknown version is expected to have.
 const OLDEST: ComposeVersion = ComposeVersion(2, 26, 1);
-/// The first Compose with `pull_policy: daily`.
-const PULLS_AT_INTERVALS: Release = (2, 34, 0);
+/// The first Compose with days and weeks in spans of time, and so with `pull_policy: daily`.
+const READS_DAYS: Release = (2, 34, 0);
+/// The first Compose that does not replace the variables of a default that it does not need.
+const READS_ON_DEMAND: Release = (5, 0, 2);
 
 /// How a sentence about a line starts, if the line is known.
 fn place(start: &str, line: Option<usize>) -> String {

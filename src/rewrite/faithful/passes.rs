@@ -7,10 +7,10 @@ mod anonymous_volumes;
 mod bare_variables;
 mod bind_mounts;
 mod builds;
-mod dates;
 mod env_files;
 mod host;
 mod paths;
+mod scalars;
 mod several_files;
 mod shell_options;
 mod shell_variables;
@@ -30,8 +30,8 @@ const PASSES: [Pass; 8] = [
     host::files_of_this_host,
     shell_options::shell_options,
     // Edits the values that mean something else in Portainer.
+    scalars::scalars,
     shell_variables::shell_variables,
-    dates::dates,
     bare_variables::bare_variables,
     paths::relative_paths,
     builds::builds,

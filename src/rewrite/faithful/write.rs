@@ -59,6 +59,10 @@ fn is_plain(value: &str, before: &str) -> bool {
     } else {
         format!("[{value}]")
     };
+    // Before Compose 5, it ends a value in brackets.
+    if !is_in_block && value.contains('?') {
+        return false;
+    }
     let document = Document::parse(&line);
     let Some(root) = document.as_ref().ok().and_then(Document::root) else {
         return false;
