@@ -15,7 +15,11 @@ use crate::{
     model::{Container, Deployment, PORTAINER_FOLDERS},
     plan::{
         Facts, Fate, InPortainer, Plan, ServicePlan, Touch,
-        checks::{adoption::blocking, missing::missing, validation},
+        checks::{
+            adoption::blocking,
+            missing::{Missing, missing},
+            validation,
+        },
         edited, fate_of,
         fates::{redefined::Redefined, services::services},
         service::inspected,
@@ -133,9 +137,20 @@ impl Plan {
 
     /// Warns of what a later update needs and does not exist.
     fn warn_of_next_update(&mut self, facts: &Facts) {
-        let refusals = missing(facts).refusals.into_iter();
-        let missing = refusals.flat_map(|refusal| refusal.details);
+        let Missing {
+            refusals, pulls, ..
+        } = missing(facts);
+        let missing = refusals.into_iter().flat_map(|refusal| refusal.details);
         self.warn_all(missing.map(|what| format!("the next update in Portainer fails: {what}")));
+        let absent = pulls
+            .iter()
+            .filter(|pull| facts.host.lacks_image(&pull.image));
+        self.warn_all(absent.map(|pull| {
+            format!(
+                "image {} is no longer on this host: the next update in Portainer fails if it cannot be pulled",
+                pull.image
+            )
+        }));
     }
 
     /// The containers that are replaced or restarted, or may be.
@@ -221,7 +236,8 @@ impl Plan {
         let last = &facts.before.last_sent;
         let runs = |service: &ServicePlan| match service.fate {
             Fate::LeftBehind(_) | Fate::Removed(_) => true,
-            Fate::Recreated(_) if !service.is_as_sent => false,
+            // After a failed adoption, the earlier containers run.
+            Fate::Recreated(_) if !service.is_as_sent || facts.before.has_failed() => false,
             Fate::Recreated(_)
             | Fate::Unchanged
             | Fate::Started(_)
