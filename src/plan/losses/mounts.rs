@@ -71,7 +71,23 @@ pub fn losses(
     let on_disk = on_disk.filter(|_| !facts.is_adoption());
     let before = on_disk.and_then(|all| Some(mounts(Some(all), all.service(&service.name)?)));
     let (mut losses, mut unknown) = (Vec::new(), Vec::new());
-    for (target, (now, places)) in running(container) {
+    let running = running(container);
+    let has = |target: &str| {
+        let mut all = container.mounts();
+        all.any(|mount| mount["Destination"].as_str().map(clean).as_deref() == Some(target))
+    };
+    for (target, Mount { source, .. }) in &after.by_target {
+        // A volume with the name of an anonymous one is the container's own. `tmpfs` is compared with the other settings.
+        let is_new = match source {
+            Source::Bind(_) => true,
+            Source::Volume { name, .. } => !is_id(name),
+            Source::Anonymous | Source::Tmpfs | Source::Unknown => false,
+        };
+        if is_new && facts.is_adoption() && !running.contains_key(target) && !has(target) {
+            losses.push((Kind::Edited, format!("new mount of {source} at {target}")));
+        }
+    }
+    for (target, (now, places)) in running {
         let is_changed =
             |before: &Mounts| before.by_target.get(&target) != after.by_target.get(&target);
         // The losses of the text say so.

@@ -109,8 +109,8 @@ fn range(text: &str) -> Option<RangeInclusive<u16>> {
     Some(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?)
 }
 
-/// The ports that a container publishes and its successor will not.
-pub fn lost(facts: &Facts, container: &Container, service: &Service) -> Option<(Kind, String)> {
+/// The ports that a container publishes and its successor will not, and those that only the latter will.
+pub fn changed(facts: &Facts, container: &Container, service: &Service) -> Option<(Kind, String)> {
     if facts.is_changed_by_text(&service.name, |service| service.get("ports")) {
         return None;
     }
@@ -124,11 +124,14 @@ pub fn lost(facts: &Facts, container: &Container, service: &Service) -> Option<(
         shown.sort();
         shown
     });
-    let mut message = format!("ports no longer published: {}", lost.join(", "));
-    if !new.is_empty() {
-        message = format!("{message}; new: {}", new.join(", "));
-    }
-    (!lost.is_empty()).then_some((Kind::Edited, message))
+    let (lost, added) = (lost.join(", "), new.join(", "));
+    let message = match (lost.is_empty(), added.is_empty()) {
+        (false, true) => format!("ports no longer published: {lost}"),
+        (false, false) => format!("ports no longer published: {lost}; new: {added}"),
+        (true, false) if facts.is_adoption() => format!("new ports: {added}"),
+        (true, _) => return None,
+    };
+    Some((Kind::Edited, message))
 }
 
 /// The ports that a container was created to publish.

@@ -33,7 +33,7 @@ pub fn losses(
     losses.extend(other_image(facts, container, service));
     let (mounts, unknown) = mounts::losses(facts, container, service);
     losses.extend(mounts);
-    losses.extend(ports::lost(facts, container, service));
+    losses.extend(ports::changed(facts, container, service));
     losses.extend(variables(facts, container, service));
     let networks = networks::differences(container, service, facts.tool);
     let networks = networks
