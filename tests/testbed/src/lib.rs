@@ -203,8 +203,9 @@ impl Between {
         let mut changes = lock(&self.changes);
         if let Some(at) = changes.iter().position(|(with, _)| *with == call) {
             let (_, change) = changes.remove(at);
-            let (git, access) = (&mut lock(&self.git), &mut lock(&self.access));
-            change(&mut apis.world(), git, access);
+            // The world is always locked first.
+            let mut world = apis.world();
+            change(&mut world, &mut lock(&self.git), &mut lock(&self.access));
         }
     }
 }

@@ -29,7 +29,9 @@ pub(crate) fn respond(
     if response.status != 200 {
         return response;
     }
-    lock(access).seen(&apis.world(), request, response)
+    // The world is always locked first.
+    let world = apis.world();
+    lock(access).seen(&world, request, response)
 }
 
 const KEY: &str = "x-api-key";
