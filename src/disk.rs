@@ -34,7 +34,7 @@ mod memory;
 mod walk;
 mod write;
 
-pub use memory::holds_files;
+pub use memory::{holds_files, is_replaced};
 pub use walk::check_path;
 pub use write::{Dir, Existing, INCOMPLETE, Rights};
 

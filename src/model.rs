@@ -299,6 +299,9 @@ pub struct Changes {
     /// Why some of them could not be looked at.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unseen_memory: BTreeSet<String>,
+    /// The paths of the host that it can write to and that were replaced since it started: it still has the earlier ones.
+    #[serde(skip)]
+    pub replaced: Vec<String>,
     /// The changed files that a snapshot would not keep (B18). A snapshot names its own.
     #[serde(skip)]
     pub unsaved: Vec<String>,

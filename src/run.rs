@@ -35,7 +35,7 @@ mod state;
 pub use consent::{Consent, Declined, changed_before_answer};
 pub use seen::RecordSeen;
 pub use settle::Witness;
-pub use snapshot::{Seen, Subject, look_into_memory, read_changes, read_layer};
+pub use snapshot::{Seen, Subject, look_into, read_changes, read_layer};
 pub use state::{RestoreCommand, State};
 
 use requests::Open;

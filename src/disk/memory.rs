@@ -8,7 +8,7 @@ use std::{
 
 use rustix::{
     fd::{AsFd, OwnedFd},
-    fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2},
+    fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2},
     io::{Errno, read},
     process::geteuid,
 };
@@ -22,6 +22,9 @@ const DIR: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
 
+/// A file or directory as it is looked at.
+const PATH: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
 /// The most directories one inside the other that are read: containers choose how deep theirs are.
 const DEEPEST: u32 = 32;
 
@@ -32,10 +35,51 @@ const DEEPEST: u32 = 32;
 /// The path belongs to the users of the container: no link leads out of its root directory, and a file system that does not
 /// respond is waited for once.
 pub fn holds_files(process: u64, container: &str, path: &str) -> io::Result<bool> {
-    let (own, path) = (container.to_owned(), PathBuf::from(path));
+    let path = PathBuf::from(path);
+    look(process, container, move |roots| {
+        let flags = DIR.difference(OFlags::NOFOLLOW);
+        let dir = openat2(
+            &roots.own,
+            &path,
+            flags,
+            Mode::empty(),
+            ResolveFlags::IN_ROOT,
+        )?;
+        Ok(content(&dir, DEEPEST)? == Content::Own)
+    })
+}
+
+/// Whether a container mounts another file or directory at `target` than its host has at `source` now: it was replaced since, or a
+/// file system was mounted there. Fails as [`holds_files`] does, and if there is none.
+pub fn is_replaced(process: u64, container: &str, target: &str, source: &str) -> io::Result<bool> {
+    let (target, source) = (PathBuf::from(target), PathBuf::from(source));
+    look(process, container, move |roots| {
+        let open = |root: &OwnedFd, path: &Path| {
+            openat2(root, path, PATH, Mode::empty(), ResolveFlags::IN_ROOT)
+        };
+        let mounted = fstat(open(&roots.own, &target)?)?;
+        let now = fstat(open(&roots.of_host, &source)?)?;
+        let kind = FileType::from_raw_mode(mounted.st_mode);
+        let is_same = (mounted.st_dev, mounted.st_ino) == (now.st_dev, now.st_ino);
+        Ok(matches!(kind, FileType::RegularFile | FileType::Directory) && !is_same)
+    })
+}
+
+/// The root directory of a container, and that of containerd, which is its host's.
+struct Roots {
+    own: OwnedFd,
+    of_host: OwnedFd,
+}
+
+fn look<T: Send + 'static>(
+    process: u64,
+    container: &str,
+    read: impl FnOnce(&Roots) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let own = container.to_owned();
     // The ID stands for all of its file systems.
     let looked = in_time_of(DEADLINE, Path::new(container), move || {
-        look(process, &own, &path)
+        read(&roots(process, &own)?)
     });
     looked.map_err(|error| {
         let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
@@ -46,8 +90,7 @@ pub fn holds_files(process: u64, container: &str, path: &str) -> io::Result<bool
     })
 }
 
-fn look(process: u64, container: &str, path: &Path) -> io::Result<bool> {
-    const PATH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+fn roots(process: u64, container: &str) -> io::Result<Roots> {
     let own = match openat(CWD, format!("/proc/{process}"), PATH, Mode::empty()) {
         Err(Errno::NOENT) => return Err(Refused::Hidden.into()),
         own => own?,
@@ -59,10 +102,10 @@ fn look(process: u64, container: &str, path: &Path) -> io::Result<bool> {
     if !text(CWD, &format!("/proc/{parent}/cmdline"))?.contains(container) {
         return Err(Refused::Hidden.into());
     }
-    let root = openat(&own, "root", PATH, Mode::empty())?;
-    let flags = DIR.difference(OFlags::NOFOLLOW);
-    let dir = openat2(&root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
-    Ok(content(&dir, DEEPEST)? == Content::Own)
+    Ok(Roots {
+        own: openat(&own, "root", PATH, Mode::empty())?,
+        of_host: openat(CWD, format!("/proc/{parent}/root"), PATH, Mode::empty())?,
+    })
 }
 
 /// What is in a directory.
@@ -114,24 +157,41 @@ mod tests {
 
     use super::*;
 
+    /// This process, and the command of its parent: Cargo, or a shell.
+    fn own_and_parent() -> (u64, String) {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let mut lines = status.lines();
+        let parent = lines.find_map(|line| line.strip_prefix("PPid:")).unwrap();
+        let command = fs::read_to_string(format!("/proc/{}/cmdline", parent.trim())).unwrap();
+        let command = command.split('\0').next().unwrap();
+        (process::id().into(), command.to_owned())
+    }
+
     #[test]
     fn b36_only_a_process_whose_parent_names_the_container_is_looked_at() {
-        let own = u64::from(process::id());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str().unwrap();
-        // Cargo, or a shell.
-        let status = fs::read_to_string("/proc/self/status").unwrap();
-        let parent = status
-            .lines()
-            .find_map(|line| line.strip_prefix("PPid:"))
-            .unwrap();
-        let parent = fs::read_to_string(format!("/proc/{}/cmdline", parent.trim())).unwrap();
-        let parent = parent.split('\0').next().unwrap();
+        let (own, parent) = own_and_parent();
+        let parent = parent.as_str();
         assert!(!holds_files(own, parent, path).unwrap());
         fs::write(folder.path().join("file"), "").unwrap();
         assert!(holds_files(own, parent, path).unwrap());
         assert!(holds_files(own, &"0123".repeat(16), path).is_err());
         assert!(holds_files(own, parent, "/does/not/exist").is_err());
+    }
+
+    #[test]
+    fn b36_a_replaced_file_is_another_one() {
+        let (own, parent) = own_and_parent();
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let [one, two] = ["one", "two"].map(path);
+        fs::write(&one, "").unwrap();
+        fs::write(&two, "").unwrap();
+        let is_replaced = |source| is_replaced(own, &parent, &one, source);
+        assert!(!is_replaced(&one).unwrap());
+        assert!(is_replaced(&two).unwrap());
+        assert!(is_replaced("/does/not/exist").is_err());
     }
 
     #[test]

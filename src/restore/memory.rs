@@ -12,7 +12,7 @@ use crate::{
     finding::Finding,
     model::{Changes, Container},
     plan::unseen_memory,
-    run::look_into_memory,
+    run::look_into,
     snapshot::Known,
     text::listed,
 };
@@ -30,7 +30,7 @@ impl Restoration<'_, '_, '_> {
         let volumes: BTreeSet<&str> = volumes.map(|(name, _)| name).collect();
         let volumes = self.run.engine.inspect_volumes(volumes)?;
         let changes: Vec<Changes> = (stopped.iter())
-            .map(|container| look_into_memory(container, &volumes))
+            .map(|container| look_into(container, &volumes))
             .collect();
         if changes.iter().all(|change| *change == Changes::default()) {
             return Ok(Vec::new());

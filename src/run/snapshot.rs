@@ -210,15 +210,16 @@ pub fn read_changes(
         let read = engine.changes(id).map(|changes| Changes {
             listed: changes.listed,
             total: changes.total,
-            ..look_into_memory(container, volumes)
+            ..look_into(container, volumes)
         });
         (id.to_owned(), Known::from_result(read))
     });
     changes.into_iter().collect()
 }
 
-/// Looks for files in the mounts in memory of a container (B36), and for nothing else. Without a process, it has none.
-pub fn look_into_memory(container: &Container, volumes: &[Value]) -> Changes {
+/// Looks for files in the mounts in memory of a container (B36), and for mounts that were replaced on its host, and for nothing else.
+/// Without a process, it has none.
+pub fn look_into(container: &Container, volumes: &[Value]) -> Changes {
     let mut found = Changes::default();
     if container.loops(Utc::now()) {
         // Each restart empties them.
@@ -243,9 +244,18 @@ pub fn look_into_memory(container: &Container, volumes: &[Value]) -> Changes {
             _ => format!("cannot look into {path} of {}: {error}", container.name()),
         });
         if refused == Some(Refused::TimedOut) {
-            break;
+            return found;
         }
     }
+    let binds = container.mounts().filter(|mount| mount["Type"] == "bind");
+    let writable = binds.filter(|mount| mount["RW"] != false);
+    let paths =
+        writable.filter_map(|mount| mount["Source"].as_str().zip(mount["Destination"].as_str()));
+    let replaced = paths.filter(|(source, target)| {
+        // A source that does not exist is named as such.
+        disk::is_replaced(process, container.id(), target, source).unwrap_or(false)
+    });
+    found.replaced = replaced.map(|(source, _)| source.to_owned()).collect();
     found
 }
 

@@ -1,5 +1,7 @@
 //! B01: a migration of an unedited file names no loss of a setting, whatever the engine calls it.
 
+use std::fs;
+
 use super::bench::{OLD, Stack};
 
 /// A service of its own for each group of settings, so that a loss is found by its container.
@@ -73,4 +75,37 @@ volumes:
     assert_eq!(stack.sh("a", "ls /r"), "");
     let again = stack.run("restore $PROJECT");
     again.succeeds(emptied).hides("as it was");
+}
+
+/// A container keeps the file that was mounted when it started.
+#[test]
+#[ignore = "needs a container engine: run scripts/test"]
+fn b36_a_mounted_file_that_was_replaced_is_lost_with_its_container() {
+    let text = "services:
+  a:
+    $SLEEP
+    volumes: ['./replaced:/r', './same:/s', './read-only:/o:ro', './dir:/d', /cache]
+";
+    let files = [
+        ("replaced", "x"),
+        ("same", "x"),
+        ("read-only", "x"),
+        ("dir/x", "x"),
+    ];
+    let stack = Stack::by(OLD).stopped(text, &files);
+    stack.up();
+    let lost = "the container still uses: another one has taken its place";
+    let said = stack.run("plan $PROJECT").all();
+    assert!(!said.contains(lost), "{said}");
+    for name in ["replaced", "read-only", "dir"] {
+        let path = stack.dir().join(name);
+        fs::rename(&path, stack.dir().join(format!("{name}.old"))).expect("renamed");
+    }
+    stack.file("replaced", "y");
+    stack.file("read-only", "y");
+    stack.file("dir/x", "y");
+    let said = stack.run("plan $PROJECT").all();
+    assert_eq!(said.matches(lost).count(), 2, "{said}");
+    assert!(said.contains("the earlier ./replaced, which"), "{said}");
+    assert!(said.contains("the earlier ./dir, which"), "{said}");
 }

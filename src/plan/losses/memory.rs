@@ -31,6 +31,13 @@ pub fn losses(facts: &Facts, services: &[ServicePlan]) -> (Vec<Finding>, BTreeSe
             let message = format!("{if_recreated}the files in memory at {path}");
             Finding::of_container(container, facts.tool, Kind::Memory, &message)
         }));
+        losses.extend(changes.replaced.iter().map(|path| {
+            let path = facts.below_dir(path);
+            let message = format!(
+                "{if_recreated}the earlier {path}, which the container still uses: another one has taken its place"
+            );
+            Finding::of_container(container, facts.tool, Kind::Other, &message)
+        }));
     }
     (losses, unseen)
 }
