@@ -281,7 +281,7 @@ fn spans(service: Node<'_>) -> impl Iterator<Item = Node<'_>> {
 const OLDEST: ComposeVersion = ComposeVersion(2, 26, 1);
 /// The first Compose with days and weeks in spans of time, and so with `pull_policy: daily`.
 const READS_DAYS: Release = (2, 34, 0);
-/// The first Compose that does not replace the variables of a default that it does not need.
+/// The first Compose that does not replace the variables of a default that it does not need (N37).
 const READS_ON_DEMAND: Release = (5, 0, 2);
 
 /// How a sentence about a line starts, if the line is known.

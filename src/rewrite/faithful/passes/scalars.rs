@@ -1,7 +1,7 @@
 //! Writes what versions of Compose read in different ways so that all of them read the same.
 //!
-//! Compose as a library in Portainer rejects dates without quotes (N31). Before 5.0.0, `?` ends a value in brackets, the name of an
-//! anchor has no other characters than letters, digits, `-` and `_`, and `-0` is `0`. Before 2.34.0, a mode in quotes is decimal.
+//! Compose as a library in Portainer rejects dates without quotes (N31). An older Compose than that of this host rejects newer syntax,
+//! and reads `-0`, `<<` and modes in quotes as something else (N37).
 //!
 //! Invariant: each value is the text that Compose on this host makes of it, so that no configuration hash changes.
 
@@ -19,13 +19,11 @@ use crate::rewrite::faithful::{
 /// Writes such values in quotes. Compose resolves the file where that is not enough.
 pub(super) fn scalars<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
     for node in values(reader.document) {
-        if node.scalar() == Some(("-0", Style::Plain)) && node.tag().is_none() {
-            found.block(
-                node,
-                Kind::VersionDependent,
-                "Compose in Portainer may read -0 as 0",
-                "write it in quotes",
-            );
+        if let Some((text @ ("-0" | "<<"), Style::Plain)) = node.scalar()
+            && node.tag().is_none()
+        {
+            let message = format!("Compose in Portainer may read {text} as something else");
+            found.block(node, Kind::VersionDependent, message, "write it in quotes");
         }
         match node.printed_date() {
             None => {}
