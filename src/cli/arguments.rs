@@ -471,10 +471,9 @@ fn suggest_command(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::InvalidSubcommand, ContextValue::String(word));
         usage.map(|usage| error.insert(ContextKind::Usage, usage));
     }
-    error.insert(
-        ContextKind::SuggestedSubcommand,
-        ContextValue::Strings(vec![near]),
-    );
+    let tip = format!("did you mean `stacklift {near}`?");
+    let tips = ContextValue::StyledStrs(vec![tip.into()]);
+    error.insert(ContextKind::Suggested, tips);
     error
 }
 
