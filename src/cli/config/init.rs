@@ -24,6 +24,7 @@ use crate::{
     disk::{self, Dir, Existing, Rights},
     failure::Failure,
     model::{Container, is_portainers},
+    portainer::is_rejected_key,
     text::{counted, said},
 };
 
@@ -73,9 +74,6 @@ pub(super) fn run(arguments: InitArguments, cli: Cli) -> Result<()> {
     let names: Vec<&str> = values.iter().filter_map(set).collect();
     if let Some(set) = said(&names, "is set") {
         console.warning(&format!("{set}: variables take precedence over this file"));
-    }
-    if let Some((_, key)) = key {
-        try_key(key, cli);
     }
     console.line("Next: stacklift doctor");
     Ok(())
@@ -160,7 +158,17 @@ fn ask(
     }
     let mut key = None;
     if !values.contains_key(key_file.key) {
-        key = ask_key(now.get(key_file.key), path, console)?;
+        loop {
+            key = ask_key(now.get(key_file.key), path, console)?;
+            let Some((_, given)) = &key else { break };
+            let Err(error) = try_key(given.clone(), values, cli) else {
+                break;
+            };
+            console.warning(&format!("{error:#}"));
+            if !is_rejected_key(&error) {
+                break;
+            }
+        }
         let file = key.iter().map(|(file, _)| file.display().to_string());
         values.extend(file.map(|file| (key_file.key, file)));
     }
@@ -177,19 +185,21 @@ fn with_scheme(url: &str) -> String {
     format!("{start}{url}")
 }
 
-/// Asks Portainer once, and warns if the settings that were written do not lead to it, or if it rejects the key.
-fn try_key(key: SecretString, Cli { common, console }: Cli) {
+/// Asks Portainer once, at the address that was given. Fails if that does not lead to it, or if it rejects the key.
+fn try_key(key: SecretString, values: &Values, Cli { common, console }: Cli) -> Result<()> {
+    let mut common = common.clone();
+    let given = values.get_key_value(options::BASE_URL.key);
+    let given = given.map(|(&flag, url)| (flag.to_owned(), url.into()));
+    common.typed.extend(given);
     console.waiting("asking Portainer");
-    let asked = Settings::load(common).and_then(|mut settings| {
+    let asked = Settings::load(&common).and_then(|mut settings| {
         settings.timeout = settings.timeout.min(LIMIT);
         peers::warn_about_tls(&settings, console);
         let portainer = peers::portainer(&settings, key, true, console)?;
         portainer.reader().environments()
     });
     console.done();
-    if let Err(error) = asked {
-        console.warning(&format!("{error:#}"));
-    }
+    asked.map(drop)
 }
 
 /// Asks until the answer is empty or valid.
