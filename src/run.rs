@@ -5,6 +5,7 @@
 
 use std::{
     cell::OnceCell,
+    collections::BTreeSet,
     path::Path,
     sync::Mutex,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -136,6 +137,7 @@ pub struct Run<'a> {
     changes: &'a Portainer,
     lock: StackLock,
     listener: &'a mut Listener<'a>,
+    warned: BTreeSet<String>,
     state: State,
     /// The requests that are not known to have finished, oldest first.
     open: Vec<Open>,
@@ -256,6 +258,7 @@ pub fn under_lock<'a, T>(
         changes: &peers.portainer,
         lock,
         listener,
+        warned: BTreeSet::new(),
         state: State::untouched(),
         open: Vec::new(),
         is_prepared: false,
@@ -454,9 +457,12 @@ impl<'a> Run<'a> {
         (self.listener)(Event::Line(line.into()));
     }
 
-    /// Reports a warning.
+    /// Reports a warning, once.
     pub fn warn(&mut self, warning: impl Into<String>) {
-        (self.listener)(Event::Warning(warning.into()));
+        let warning = warning.into();
+        if self.warned.insert(warning.clone()) {
+            (self.listener)(Event::Warning(warning));
+        }
     }
 
     /// Reports several warnings, or one if there is one.
