@@ -64,7 +64,7 @@ pub fn services(facts: &Facts, project: &Project) -> Vec<ServicePlan> {
     let orphan = Steering::new(facts, project).orphan();
     for (service, own) in containers {
         let fate = if facts.defines(service) {
-            Fate::LeftBehind("its profile is not active in Portainer".to_owned())
+            Fate::LeftBehind("profile not active in Portainer".to_owned())
         } else {
             orphan.clone()
         };

@@ -40,7 +40,7 @@ impl<'a> Steering<'a> {
     pub fn orphan(&self) -> Fate {
         match self.removes_orphans() {
             Some(why) => Fate::Removed(why),
-            None => Fate::LeftBehind("it is not in the Compose file".to_owned()),
+            None => Fate::LeftBehind("not in the Compose file".to_owned()),
         }
     }
 

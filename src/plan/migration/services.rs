@@ -46,17 +46,17 @@ fn fate(facts: &Facts, project: Option<&Project>, container: &Container, service
         return Fate::unknown("Portainer adopts its container");
     }
     if container.compose_label(facts.tool, "oneoff") == Some("True") {
-        return Fate::Removed("it was started by `compose run`".to_owned());
+        return Fate::Removed("started by `compose run`".to_owned());
     }
     let is_active = project.is_none_or(|project| project.service(service).is_some());
     if facts.document.is_none() {
         Fate::unknown("the Compose file cannot be parsed")
     } else if !facts.defines(service) {
-        Fate::Removed("it is not in the Compose file".to_owned())
+        Fate::Removed("not in the Compose file".to_owned())
     } else if is_active {
         Fate::Recreated("every container of the stack is removed first".to_owned())
     } else {
-        Fate::Removed("its profile is not active in Portainer".to_owned())
+        Fate::Removed("profile not active in Portainer".to_owned())
     }
 }
 
