@@ -48,7 +48,7 @@ pub(super) fn settings_and_key<'n>(
 pub(super) fn say_where(name: &StackName, dir: &Path, at: &Location, console: &Console) {
     if at.dir.is_none() && !is_same(dir, &at.root.join(name.as_str())) {
         let dir = dir.display();
-        console.note(&format!("{name} is in {dir}, where it was started"));
+        console.note(&format!("{name} is in {dir}"));
     }
 }
 

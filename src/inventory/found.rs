@@ -161,8 +161,7 @@ impl<'a, 'h> Finder<'a, 'h> {
     }
 
     /// The name of the stack of a directory whose own name no project and no Portainer stack has: that of the only project
-    /// that was started there, otherwise the one that Portainer gives it (C59), if there is such a project or Portainer
-    /// stack.
+    /// that was started there, otherwise the one that Portainer gives it (C59), which it keeps when its containers are gone.
     fn name_of_project(&self, own: &StackName, dir: &Path) -> Option<StackName> {
         let real = disk::canonicalize(dir).ok();
         let started = real.and_then(|dir| self.started.get(&dir));
@@ -175,7 +174,7 @@ impl<'a, 'h> Finder<'a, 'h> {
         let is_free = !self.found.iter().any(|stack| stack.name == project);
         let is_elsewhere = disk::is_dir(&self.at.root.join(&project));
         let name = StackName::new(OsStr::new(&project)).ok()?;
-        (is_free && !is_elsewhere && self.is_known(&project)).then_some(name)
+        (is_free && !is_elsewhere).then_some(name)
     }
 
     /// The projects that no directory below the stacks root has.
