@@ -107,7 +107,13 @@ fn warn_of_other_users(store: &Store, name: &StackName, console: &Console) {
         let found = Place::new(&folder, name.as_str()).has_snapshots();
         let may_have = match found {
             Ok(true) => "has",
-            Err(error) if error.kind() == PermissionDenied && disk::is_dir(&folder) => "may have",
+            // A home may be closed to others.
+            Err(error)
+                if error.kind() == PermissionDenied
+                    && (folder.starts_with("/home") || disk::is_dir(&folder)) =>
+            {
+                "may have"
+            }
             _ => continue,
         };
         let folder = folder.display();
