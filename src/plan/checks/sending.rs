@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     compose::{Content, Place, Project, Service},
-    finding::Finding,
+    finding::{Finding, Kind},
     model::{Container, Record, is_portainers, values},
     plan::{
-        Environment, Facts, Fate, NOT_PULLED, PathKind, Plan, ServicePlan,
+        Environment, Facts, Fate, NOT_PULLED, PathKind, Plan,
         checks::{inline, missing, overridden, permissions, unsupported::unsupported, validation},
         fates::{steering::Steering, versions::takes_name_of_other_host},
         service::inspected,
@@ -216,7 +216,7 @@ impl Plan {
         }));
     }
 
-    /// The secrets and configs of which a container that stays keeps the old content (N17).
+    /// The secrets and configs with another content: a container that stays keeps the old one (N17).
     pub(in crate::plan) fn check_copied(&mut self, facts: &Facts, project: &Project) {
         let Some(deployed) = &facts.projects.deployed else {
             return;
@@ -235,12 +235,16 @@ impl Plan {
                 let old = content(&old.content, &before);
                 old.is_some() && old != content(&file.content, &now)
             });
-            let is_it = |one: &ServicePlan| {
-                one.service == service.name
-                    && matches!(one.fate, Fate::Unchanged | Fate::Unknown(_))
+            let (service, target) = (&service.name, &file.target);
+            let is_any = |is: fn(&Fate) -> bool| {
+                let mut all = self.services.iter();
+                has_other && all.any(|one| one.service == *service && is(&one.fate))
             };
-            if has_other && self.services.iter().any(is_it) {
-                let (service, target) = (&service.name, &file.target);
+            if is_any(|fate| matches!(fate, Fate::Recreated(_))) {
+                let what = format!("new content of {target}");
+                let change = Finding::of_service(service, Kind::Edited, &what);
+                self.changes.push(change);
+            } else if is_any(|fate| matches!(fate, Fate::Unchanged | Fate::Unknown(_))) {
                 self.warn(format!(
                     "{service} gets the new content of {target} only when it is recreated, for example because one of its labels changes"
                 ));

@@ -47,6 +47,7 @@ impl Plan {
             }
         });
         let mut lost: Vec<Finding> = losses.filter(is_lost).collect();
+        lost.append(&mut self.changes);
         self.warn_all(unknown);
         let (in_memory, unseen) = memory::losses(facts, &self.services);
         lost.extend(in_memory);
