@@ -314,7 +314,7 @@ impl Adoption<'_, '_> {
     fn say_changes(&mut self, prepared: &Prepared) {
         let plan = &prepared.plan;
         self.run.report(Event::Services(&plan.services));
-        // A list of several stacks has said it before the question.
+        // Of several stacks, losses are said before the question, and notices once at the end.
         if self.a.confirmed.is_none() {
             let heading = "adopting it loses:";
             self.run.warn_all(warnings_of(plan, heading));

@@ -216,18 +216,15 @@ impl Situation<'_> {
     }
 
     /// The variables of Portainer's container, if it is one of `others`.
-    fn portainer_env(&self, others: Option<&[Container]>) -> BTreeMap<String, String> {
-        let port = self.base_url.is_this_host().then(|| self.base_url.port());
-        let portainer = others
-            .zip(port)
-            .and_then(|(all, port)| plan::portainer(all, port));
+    fn portainer_env(&self, others: Option<&[Container]>) -> Option<BTreeMap<String, String>> {
+        let port = self.base_url.is_this_host().then(|| self.base_url.port())?;
+        let portainer = plan::portainer(others?, port);
         // Otherwise, it may be a proxy in front of it.
-        let portainer = portainer.filter(|one| one.runs_portainer(None).is_some());
-        let read = portainer.map(|container| self.engine.inspect_containers([container.id()]));
-        let all = read.and_then(Result::ok).unwrap_or_default();
-        let set = all.iter().flat_map(Container::env);
-        set.map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect()
+        let portainer = portainer.filter(|one| one.runs_portainer(None).is_some())?;
+        let read = self.engine.inspect_containers([portainer.id()]).ok()?;
+        let set = read.first()?.env();
+        let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Some(set.collect())
     }
 
     fn place(&self) -> Option<Place> {

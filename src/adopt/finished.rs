@@ -43,6 +43,14 @@ impl Prepared {
             Some(git) => plan.patch.clone_from(&git.patch),
             None => plan.combined_files.clone_from(&self.combined),
         }
+        let is_theirs = plan.in_portainer.may_be_theirs() && !flags.overwrite;
+        let mut warnings = self.before.warnings.clone();
+        if is_theirs || !plan.blockers.is_empty() {
+            // Nothing is sent.
+            plan.notices.clear();
+            plan.warnings
+                .retain(|finding| finding.kind == Kind::FailedBefore);
+        }
         // They are about a text, which is not sent to a Git stack.
         if let Some(rewrite) = rewrite.filter(|_| !plan.is_left_to_git()) {
             let notices = rewrite.notices.iter().cloned();
@@ -51,14 +59,8 @@ impl Prepared {
                 Kind::Resolved => !plan.sends_nothing(),
                 _ => true,
             });
-            plan.notices = notices.map(|notice| notice.in_file(file)).collect();
-        }
-        let is_theirs = plan.in_portainer.may_be_theirs() && !flags.overwrite;
-        let mut warnings = self.before.warnings.clone();
-        if is_theirs || !plan.blockers.is_empty() {
-            // Nothing is sent.
-            plan.warnings
-                .retain(|finding| finding.kind == Kind::FailedBefore);
+            let notices: Vec<_> = notices.map(|notice| notice.in_file(file)).collect();
+            plan.notices.extend(notices);
         }
         if is_theirs && plan.files_differ {
             let (name, dir) = (situation.stack.name().as_str(), situation.stack.dir_text());

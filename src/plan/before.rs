@@ -62,8 +62,8 @@ pub struct Host {
     pub engine_version: Option<String>,
     /// The OCI runtimes that it knows by name; empty if they are unknown.
     pub runtimes: BTreeSet<String>,
-    /// The variables of Portainer's container; empty if they are unknown.
-    pub portainer_env: BTreeMap<String, String>,
+    /// The variables of Portainer's container; `None` if they are unknown.
+    pub portainer_env: Option<BTreeMap<String, String>>,
 }
 
 /// What Portainer has of a stack and around it.

@@ -44,6 +44,9 @@ pub fn migration(facts: &Facts) -> Plan {
         ))
     });
     plan.notices = notices.collect();
+    let document = facts.document.filter(|_| project.is_some());
+    let unknown = document.and_then(|text| overridden::may_be_overridden(facts, text));
+    plan.notices.extend(unknown);
     plan
 }
 

@@ -48,7 +48,7 @@ pub struct World {
     /// The text and the variables of the Portainer stack.
     pub deployed: Option<(&'static str, Vec<Variable>)>,
     pub uses: Uses,
-    pub portainer_env: BTreeMap<String, String>,
+    pub portainer_env: Option<BTreeMap<String, String>>,
 }
 
 pub fn world(compose: &str) -> World {
@@ -73,7 +73,7 @@ pub fn world(compose: &str) -> World {
         read: None,
         deployed: None,
         uses: Uses::default(),
-        portainer_env: BTreeMap::new(),
+        portainer_env: Some(BTreeMap::new()),
     }
 }
 
@@ -468,12 +468,18 @@ services:
     assert_eq!(lost(&world), [""; 0]);
     let set = ["A=2", "B=2", "C=1", "D=2", "HOME=/root", "OTHER=2"];
     let set = set.iter().filter_map(|one| one.split_once('='));
-    world.portainer_env = set
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
+    let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    world.portainer_env = Some(set.collect());
     let expected =
         "variables of Portainer's container would override those of the stack: A, B and D";
     assert_eq!(lost(&world), [expected]);
+    assert_eq!(world.plan().notices, []);
+    world.portainer_env = None;
+    assert_eq!(lost(&world), [""; 0]);
+    assert_eq!(world.plan().notices.len(), 1);
+    // Without variables, there is nothing to override.
+    world.env = None;
+    assert_eq!(world.plan().notices, []);
 }
 
 #[test]

@@ -10,19 +10,11 @@ use composefile::{
 
 use crate::{finding::Finding, plan::Facts, rewrite::portainer::SET_BY_PORTAINER, text::listed};
 
-/// The blocker if the text would have other values in Portainer. Unknown if Portainer's container is.
+/// The blocker if the text would have other values in Portainer.
 pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
-    let set = &facts.host.portainer_env;
-    let scalars = document.nodes().filter_map(Node::as_str);
-    let mut names: BTreeSet<&str> = scalars
-        .flat_map(occurrences)
-        .map(|occurrence| occurrence.name)
-        .collect();
-    let services = services(document).into_iter();
-    let entries = services.flat_map(|service| service.environment());
-    let unset = entries.filter(|(_, value)| value.is_none());
-    names.extend(unset.map(|(name, _)| name));
+    let set = facts.host.portainer_env.as_ref()?;
     let variables = facts.sent.variables();
+    let mut names = used(document);
     names.retain(|&name| {
         let own = variables.get(name);
         let other = set.get(name).filter(|value| own != Some(*value));
@@ -37,4 +29,30 @@ pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
     );
     let hint = "write the value into the Compose file in place of the variable, or remove the variable from Portainer's container";
     Some(Finding::new(what, hint).short("other values in Portainer"))
+}
+
+/// The notice that they may have, if the variables of Portainer's container are unknown.
+pub fn may_be_overridden(facts: &Facts, document: &Document) -> Option<Finding> {
+    let is_unknown = facts.host.portainer_env.is_none();
+    let variables = facts.sent.variables();
+    let is_used = || {
+        used(document)
+            .iter()
+            .any(|&name| variables.contains_key(name))
+    };
+    (is_unknown && is_used()).then(|| Finding::of_stack("Portainer's container was not found on this host: if it sets a variable of the stack to another value, its value applies"))
+}
+
+/// The variables that the text takes from outside.
+fn used<'d>(document: &'d Document) -> BTreeSet<&'d str> {
+    let scalars = document.nodes().filter_map(Node::as_str);
+    let mut names: BTreeSet<&str> = scalars
+        .flat_map(occurrences)
+        .map(|occurrence| occurrence.name)
+        .collect();
+    let services = services(document).into_iter();
+    let entries = services.flat_map(|service| service.environment());
+    let unset = entries.filter(|(_, value)| value.is_none());
+    names.extend(unset.map(|(name, _)| name));
+    names
 }

@@ -115,10 +115,12 @@ impl Plan {
         self.check_renamed(facts, project);
         self.check_copied(facts, project);
         self.blockers.extend(inline::lost_files(facts, project));
-        let overridden = facts
-            .document
-            .and_then(|text| overridden::overridden(facts, text));
-        self.blockers.extend(overridden);
+        if let Some(text) = facts.document {
+            self.blockers.extend(overridden::overridden(facts, text));
+            let unknown = overridden::may_be_overridden(facts, text);
+            // What was adopted was compared then.
+            self.notices.extend(unknown.filter(|_| self.creates()));
+        }
         self.blockers.extend(steering.orphans(&self.services));
         self.blockers.extend(steering.rejected());
         self.blockers.extend(steering.not_started());

@@ -37,8 +37,6 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
         let (others, kinds) = (counted(rest.len(), noun), kinds(&rest, &arguments.exclude));
         console.note(&format!("{others}: {kinds}; see stacklift list"));
     }
-    // What holds for several stacks is said once.
-    let mut notices: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for stack in report.to_adopt() {
         let losses = &stack.before.adopt.losses;
         if !losses.is_empty() {
@@ -46,6 +44,17 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
             let losses = bulleted(losses.iter().map(Finding::to_string));
             console.warning(&format!("{} {verb} lose:\n{losses}", stack.name()));
         }
+    }
+    // The question is not put behind what concerns a later change.
+    if report.dry_run {
+        show_notices(report.to_adopt(), console);
+    }
+}
+
+/// What to know before a later change. What holds for several stacks is said once.
+fn show_notices<'r>(stacks: impl Iterator<Item = &'r AllEntry>, console: &Console) {
+    let mut notices: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for stack in stacks {
         for notice in &stack.before.adopt.notices {
             let of = notices.entry(&notice.message).or_default();
             let details = notice.details.iter();
@@ -101,6 +110,10 @@ pub(super) fn show_end(report: &AllReport, console: &Console) {
     use StackResult as R;
     let is_tried = |one: R| matches!(one, R::Planned | R::Adopted | R::Failed | R::Interrupted);
     let tried = report.stacks.iter().filter(|stack| is_tried(stack.result));
+    show_notices(
+        tried.clone().filter(|stack| stack.result == R::Adopted),
+        console,
+    );
     let all = names(report, is_tried).len();
     let adopted = names(report, |result| result == R::Adopted);
     if adopted.len() == all {
