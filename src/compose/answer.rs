@@ -17,7 +17,7 @@ use crate::{
 
 /// The oldest Compose program that Portainer contains, as far as this program supports it.
 const OLDEST: ComposeVersion = ComposeVersion(2, 26, 0);
-/// The newest Compose whose schema is known.
+/// The newest known Compose whose schema accepts other values than the one before.
 const NEWEST: ComposeVersion = ComposeVersion(5, 6, 0);
 
 /// The exit status for files that do not exist.
@@ -41,7 +41,7 @@ const OUT_OF_MEMORY: [&[u8]; 3] = [
     b"runtime: cannot allocate memory",
 ];
 
-/// A part of the message about a value of the wrong type. From 2.26.1 to 5.6.1, the types are the same, but for `ignore` of a
+/// A part of the message about a value of the wrong type. From 2.26.1 to 5.7.1, the types are the same, but for `ignore` of a
 /// `watch`, which no deployment reads.
 const WRONG_TYPE: &str = " must be a ";
 

@@ -30,7 +30,7 @@ pub const ORDER: &str = "profiles annotations attach build develop blkio_config 
     memswap_limit mem_swappiness mac_address models net network_mode networks oom_kill_disable oom_score_adj pid pids_limit \
     platform ports privileged pull_policy read_only restart runtime scale secrets security_opt shm_size stdin_open \
     stop_grace_period stop_signal storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts volume_driver \
-    volumes volumes_from working_dir pre_start post_start pre_stop pull_refresh_after";
+    volumes volumes_from working_dir pre_start post_start pre_stop pull_refresh_after umask";
 
 /// The places of the keys in [`ORDER`].
 static PLACES: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
@@ -115,7 +115,7 @@ const NEVER_HASHED: [&str; 3] = ["build", "pull_policy", "scale"];
 
 /// The oldest and the newest version whose hashes are known.
 const OLDEST: (u16, u16) = (2, 19);
-const NEWEST: (u16, u16) = (5, 6);
+const NEWEST: (u16, u16) = (5, 7);
 
 impl Rule {
     const fn of(
@@ -757,8 +757,8 @@ mod tests {
         assert_ne!(Dialect::of_debian(), of("2.26.1"));
         assert!(Dialect::all().contains(&Dialect::of_debian()));
         let is_known = |text| Dialect::is_known(version(text));
-        assert!(is_known("2.19.0") && is_known("5.6.9"));
-        assert!(!is_known("2.18.1") && !is_known("5.7.0"));
+        assert!(is_known("2.19.0") && is_known("5.7.9"));
+        assert!(!is_known("2.18.1") && !is_known("5.8.0"));
     }
 
     #[test]

@@ -396,7 +396,7 @@ models:
     let since_29 = since_26.replace(" entitlements", "");
     assert_eq!(rejected(2, 29, 2), since_29);
     assert_eq!(rejected(2, 40, 3), "resourcess");
-    assert_eq!(rejected(5, 7, 0), "");
+    assert_eq!(rejected(5, 8, 0), "");
 }
 
 #[test]

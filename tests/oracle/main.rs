@@ -12,6 +12,7 @@ mod judge;
 mod mutation;
 mod parts;
 mod several;
+mod versions;
 
 use std::{
     collections::BTreeMap,

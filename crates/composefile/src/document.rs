@@ -134,8 +134,8 @@ impl<'t> Document<'t> {
         (0..self.nodes.len()).map(|id| Node::new(self, build::narrow(id)))
     }
 
-    /// What Compose rejects before 5.0.0, whose YAML parser is an older one: scalars in brackets that contain `?` without quotes,
-    /// and nodes with an anchor whose name has other characters than letters, digits, `-` and `_`.
+    /// What Compose rejects before 5.0.0, whose YAML parser is an older one: scalars in brackets without quotes that contain `?` or
+    /// begin with `:`, and nodes with an anchor whose name has other characters than letters, digits, `-` and `_`.
     pub fn newer_syntax(&self) -> impl Iterator<Item = Node<'_>> {
         let in_brackets = self.nodes().filter(|node| {
             matches!(
@@ -150,7 +150,9 @@ impl<'t> Document<'t> {
         });
         let is_newer = |node: &Node| {
             let scalar = node.scalar();
-            scalar.is_some_and(|(text, style)| style == Style::Plain && text.contains('?'))
+            scalar.is_some_and(|(text, style)| {
+                style == Style::Plain && (text.contains('?') || text.starts_with(':'))
+            })
         };
         let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let is_named = move |node: &Node| {

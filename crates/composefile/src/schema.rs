@@ -4,7 +4,7 @@
 //! place, [`SchemaNode::key`] and [`SchemaNode::item`] lead down, in step with a walk through a
 //! [`Document`](crate::document::Document).
 //!
-//! The table is the union of what Docker Compose 2.33 and 5.6.1 accept; [`SchemaNode::since`] says which release was the first to
+//! The table is the union of what Docker Compose 2.33 and 5.7.1 accept; [`SchemaNode::since`] says which release was the first to
 //! accept a key. Debian's build of 2.26.1 accepts what 2.33 accepts. The table does not list types, required keys, allowed values
 //! or the format of strings: Compose itself checks these.
 //!
@@ -62,7 +62,7 @@ pub struct SchemaNode {
 pub type Release = (u16, u16, u16);
 
 /// The newest release that the table covers.
-pub const NEWEST: Release = (5, 6, 1);
+pub const NEWEST: Release = (5, 7, 1);
 
 /// What a value is to Compose.
 ///

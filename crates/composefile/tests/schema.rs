@@ -14,7 +14,7 @@ type Keys = BTreeSet<String>;
 const OLD: &str = include_str!("fixtures/schema-2.26.1.txt");
 /// Debian's build of 2.26.1 has the compose-go of 2.33.
 const OLD_ACCEPTS: Release = (2, 33, 0);
-const NEW: &str = include_str!("fixtures/schema-5.6.1.txt");
+const NEW: &str = include_str!("fixtures/schema-5.7.1.txt");
 
 #[test]
 fn the_table_is_the_union_of_the_measured_schemas() {

@@ -271,11 +271,22 @@ fn spans(service: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     let of_health = ["interval", "timeout", "start_period", "start_interval"].into_iter();
     let health = service.get("healthcheck");
     let of_health = of_health.filter_map(move |key| health?.get(key));
-    service
-        .get("stop_grace_period")
-        .into_iter()
-        .chain(of_health)
+    let deploy = service.get("deploy");
+    let of_deploy = DEPLOY_SPANS.into_iter();
+    let of_deploy = of_deploy.filter_map(move |(policy, key)| deploy?.get(policy)?.get(key));
+    let grace = service.get("stop_grace_period").into_iter();
+    grace.chain(of_health).chain(of_deploy)
 }
+
+/// The spans of time of `deploy`.
+const DEPLOY_SPANS: [(&str, &str); 6] = [
+    ("restart_policy", "delay"),
+    ("restart_policy", "window"),
+    ("update_config", "delay"),
+    ("update_config", "monitor"),
+    ("rollback_config", "delay"),
+    ("rollback_config", "monitor"),
+];
 
 /// The oldest Compose that a Portainer of unknown version is expected to have.
 const OLDEST: ComposeVersion = ComposeVersion(2, 26, 1);

@@ -59,12 +59,10 @@ fn is_plain(value: &str, before: &str) -> bool {
     } else {
         format!("[{value}]")
     };
-    // Before Compose 5, it ends a value in brackets.
-    if !is_in_block && value.contains('?') {
+    let Ok(document) = Document::parse(&line) else {
         return false;
-    }
-    let document = Document::parse(&line);
-    let Some(root) = document.as_ref().ok().and_then(Document::root) else {
+    };
+    let Some(root) = document.root() else {
         return false;
     };
     let read = if is_in_block {
@@ -77,7 +75,7 @@ fn is_plain(value: &str, before: &str) -> bool {
         let is_text = node.scalar_type() == Some(ScalarType::Text);
         is_text && node.kind() == NodeKind::Scalar(Style::Plain) && node.as_str() == Some(value)
     };
-    is_alone && read.is_some_and(is_value)
+    is_alone && read.is_some_and(is_value) && document.newer_syntax().next().is_none()
 }
 
 /// A value in double quotes, on a single line.

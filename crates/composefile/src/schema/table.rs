@@ -56,8 +56,8 @@ static CONTAINER: SchemaNode = SchemaNode::plain(
     domainname entrypoint extra_hosts gpus@2.30.0 group_add hostname image init ipc isolation label_file@2.32.0 labels logging \
     mac_address mem_limit mem_reservation mem_swappiness memswap_limit models@2.38.0 network_mode oom_kill_disable \
     oom_score_adj pid pids_limit platform privileged pull_policy pull_refresh_after@2.34.0 read_only runtime secrets \
-    security_opt shm_size stop_grace_period stop_signal storage_opt sysctls tmpfs ulimits use_api_socket@2.37.2 user \
-    userns_mode uts volumes_from working_dir",
+    security_opt shm_size stop_grace_period stop_signal storage_opt sysctls tmpfs ulimits umask@5.7.0 use_api_socket@2.37.2 \
+    user userns_mode uts volumes_from working_dir",
 )
 .and(&[
     ("devices", &SchemaNode::list(&DEVICE)),
@@ -86,7 +86,7 @@ static DEPENDENCY: SchemaNode = SchemaNode::plain("condition required@2.20.0 res
 
 static ENDPOINT: SchemaNode = SchemaNode::plain(
     "aliases driver_opts@2.27.1 gw_priority@2.33.0 interface_name@2.36.0 ipv4_address ipv6_address link_local_ips \
-    mac_address@2.23.2 priority",
+    mac_address@2.23.2 priority use_service_name_alias@5.7.0",
 );
 
 static PORT: SchemaNode =
