@@ -204,10 +204,9 @@ fn text_of_git(git: &Repository, text: &str, env: &[Variable]) -> Result<String,
 
 /// How the text differs from the one in Portainer.
 fn notes(files: &ExportedFiles, folder: &str) -> Vec<String> {
-    let changes = files.changes.iter().map(|change| {
+    let changes = files.changes.iter().map(|line| {
         format!(
-            "line {} differs from the file in Portainer, where it depends on {folder} or Portainer's container",
-            change.line
+            "line {line} differs from the file in Portainer, where it depends on {folder} or Portainer's container"
         )
     });
     let told = |name| format!("{name} is left out of {ENV_FILE}: it has no effect in Portainer");

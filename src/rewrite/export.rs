@@ -5,12 +5,17 @@
 //!
 //! Invariant: pure.
 
-use composefile::reader::{Context, EnvFiles, NAME_FILES};
+use composefile::{
+    document::{Document, Node},
+    interpolate::occurrences,
+    reader::{Context, EnvFiles, NAME_FILES},
+};
 
 use super::{
     env::stack_env,
-    faithful::{self, Finding, Runs, TextChange, renamed},
+    faithful::{self, Finding, Runs, renamed, scalar_text, values},
     portainer::{self, STACK_ENV},
+    replaced,
 };
 use crate::model::Variable;
 
@@ -45,8 +50,8 @@ pub struct ExportedFiles {
     pub env: String,
     /// Whether the text or a variable still names `stack.env`.
     pub names_stack_env: bool,
-    /// What the rewrite changed, at lines of the text in Portainer.
-    pub changes: Vec<TextChange>,
+    /// The lines of the text in Portainer that are changed.
+    pub changes: Vec<usize>,
     /// The variables that are left out because they have no effect in Portainer.
     pub left_out: Vec<String>,
 }
@@ -61,15 +66,18 @@ pub fn env_files(stored: &Stored) -> Vec<String> {
 pub fn files(stored: &Stored) -> Result<ExportedFiles, Vec<Finding>> {
     let (variables, left_out) = variables(stored)?;
     let env = stack_env(&variables);
+    let (text, mut changes) = with_home(stored.text);
     // Nothing in it depends on Portainer's directory or container.
-    let rewritten = faithful::rewrite(stored.text, Some(&env), &context(stored), &Runs::default())?;
+    let rewritten = faithful::rewrite(&text, Some(&env), &context(stored), &Runs::default())?;
+    changes.extend(rewritten.edits.iter().map(|edit| edit.line));
+    changes.sort_unstable();
     let renamed = renamed(&rewritten.text, stored.project, stored.mark);
     let internal = || vec![Finding::internal("the exported file cannot be written")];
     let (text, names_stack_env) = renamed.ok_or_else(internal)?;
     Ok(ExportedFiles {
         names_stack_env: env.contains(STACK_ENV) || names_stack_env,
         env,
-        changes: rewritten.edits,
+        changes,
         left_out,
         text,
     })
@@ -94,6 +102,23 @@ fn variables(stored: &Stored) -> Result<(Vec<Variable>, Vec<String>), Vec<Findin
         .iter()
         .filter(|variable| !has_no_effect(variable));
     Ok((kept.cloned().collect(), left_out))
+}
+
+/// The text with the home directory in place of its variable, and the lines that this changes.
+fn with_home(text: &str) -> (String, Vec<usize>) {
+    let document = Document::parse(text).unwrap_or_default();
+    let change = |node: Node<'_>| {
+        let value = node.as_str()?;
+        let home = occurrences(value).into_iter();
+        let home = home.filter(|one| one.name == "HOME" && !one.operator.ends_with('+'));
+        let new = replaced(value, home.map(|one| (one.span, HOME)));
+        let changed = Some(new).filter(|new| new != value)?;
+        Some((node.span(), scalar_text(node, &changed)?))
+    };
+    let changes: Vec<_> = values(&document).filter_map(change).collect();
+    let lines = changes.iter().map(|(span, _)| document.line(span.start));
+    let lines = lines.collect();
+    (replaced(text, changes), lines)
 }
 
 fn context<'a>(stored: &Stored<'a>) -> Context<'a> {

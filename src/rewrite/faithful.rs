@@ -9,7 +9,6 @@
 //! Invariant: pure.
 
 mod blocker;
-mod edits;
 mod encode;
 mod findings;
 mod listed;
@@ -27,15 +26,16 @@ pub use crate::finding::{Finding, Kind};
 pub use blocker::ONE_FILE;
 pub use encode::encoded;
 pub use mounts::written_services;
+pub(in crate::rewrite) use passes::values;
 pub use renamed::{FROM_CONTAINERS, FROM_PORTAINER_DATA, MARK, renamed};
 pub use runs::{Runs, ServiceRuns};
 pub(in crate::rewrite) use shell::names;
 use write::quoted;
-pub(in crate::rewrite) use write::word;
+pub(in crate::rewrite) use write::{scalar_text, word};
 
 pub use composefile::reader::{Context, DEFAULT_FILES, EnvFiles};
 use composefile::{
-    document::{Document, Node, NodeKind, Position},
+    document::{Document, Node, NodeKind},
     dotenv,
     reader::Reader,
 };
@@ -43,6 +43,7 @@ use composefile::{
 use crate::{
     model::Variable,
     rewrite::{env::stack_env, replaced},
+    text::HIDDEN,
 };
 use blocker::FIX_LINE;
 
@@ -59,7 +60,8 @@ pub struct Faithful {
     pub edits: Vec<TextChange>,
     /// What the user should know.
     pub notices: Vec<Finding>,
-    redactions: Vec<edits::Redaction>,
+    /// The ranges of the text that must not be shown.
+    hidden: Vec<Range<usize>>,
 }
 
 /// One change of the text. Never holds a value of an env file.
@@ -75,9 +77,8 @@ impl Faithful {
     /// The text with every value of an env file hidden, but for those of an `environment`, which [`masked`](crate::rewrite::masked)
     /// hides.
     pub fn shown(&self) -> String {
-        let redactions = self.redactions.iter();
-        let hidden = redactions.map(|(span, instead)| (span.clone(), instead));
-        replaced(&self.text, hidden)
+        let hidden = self.hidden.iter().cloned();
+        replaced(&self.text, hidden.map(|span| (span, quoted(HIDDEN))))
     }
 
     /// Hides scalars of the text, as they are written there at the ends of lines.
@@ -87,17 +88,10 @@ impl Faithful {
             let text = line.trim_end_matches('\n');
             let mut starts = text.match_indices(' ').map(|(blank, _)| blank + 1);
             if let Some(start) = starts.find(|&start| scalars.contains(&text[start..])) {
-                let span = at + start..at + text.len();
-                let is_hidden = |(other, _): &edits::Redaction| {
-                    other.start < span.end && span.start < other.end
-                };
-                if !self.redactions.iter().any(is_hidden) {
-                    self.redactions.push((span, quoted(crate::text::HIDDEN)));
-                }
+                self.hidden.push(at + start..at + text.len());
             }
             at += line.len();
         }
-        self.redactions.sort_by_key(|(span, _)| span.start);
     }
 
     /// `stack.env` as Portainer writes it: one `NAME=VALUE` per line (M07).
@@ -132,26 +126,25 @@ pub fn rewrite(
     let document = parsed(text).map_err(|blocker| vec![blocker])?;
     let variables = variables_of(env, context).map_err(|blocker| vec![blocker])?;
     let reader = Reader::new(&document, env, &variables, context);
-    let found = passes::run(&reader, runs);
+    let mut found = passes::run(&reader, runs);
     if !found.blockers.is_empty() {
         return Err(in_order(found.blockers));
     }
-    let written = found.edits.apply();
-    let written = written.map_err(|write::NotSimple| vec![Finding::not_simple(None)])?;
-
-    let mut notices = found.notices;
+    let mut notices = std::mem::take(&mut found.notices);
+    let written = found.apply();
+    let (text, edits) = written.ok_or_else(|| vec![Finding::not_simple(None)])?;
     notices.sort_by_cached_key(|notice| {
         let line = notice.position.map(|place| place.line);
         (line, notice.message.clone())
     });
     notices.dedup();
     Ok(Faithful {
-        text: written.text,
+        text,
         env: encode::payload(&reader),
         project: reader.project,
-        edits: written.changes,
+        edits,
         notices,
-        redactions: written.redactions,
+        hidden: Vec::new(),
     })
 }
 
@@ -221,7 +214,7 @@ fn parsed(text: &str) -> Result<Document<'_>, Finding> {
         let message = "the alias is inside its own anchor";
         return Err(Finding::at(alias, Kind::WrongType, message, FIX_LINE));
     }
-    unseen_line_break(text).map_or(Ok(document), Err)
+    Ok(document)
 }
 
 /// The variables of `.env`, as Compose reads them.
@@ -233,18 +226,6 @@ fn variables_of(
         let message = format!("cannot parse {}: {error}", context.env_file);
         Finding::new(message, FIX_LINE).of_kind(Kind::BadEnvFile)
     })
-}
-
-/// YAML 1.1, and so Compose, ends a line at characters that YAML 1.2 does not.
-fn unseen_line_break(text: &str) -> Option<Finding> {
-    let breaks = ["\u{85}", "\u{2028}", "\u{2029}"];
-    let find = |c: &&str| memchr::memmem::find(text.as_bytes(), c.as_bytes());
-    let at = breaks.iter().filter_map(find).min()?;
-    let message =
-        "Compose treats this invisible character (U+0085, U+2028 or U+2029) as a line break";
-    let hint = "remove it, or write it as an escape (`\"\\u2028\"`)";
-    let found = Finding::new(message, hint).of_kind(Kind::NotYaml);
-    Some(found.placed(Position::of(text, at)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! The Compose file of a repository: Portainer writes `stack.env` to the root of its clone, which need not be the folder of
 //! the Compose file (M24).
 
-use composefile::document::{Document, Node};
+use composefile::{
+    document::Document,
+    services::{Service, services},
+};
 
 use super::replaced;
 
@@ -22,34 +25,16 @@ pub fn with_env_files(text: &str, mut path: impl FnMut(&str) -> Option<String>) 
     let Ok(document) = Document::parse(text) else {
         return text.to_owned();
     };
-    let changes = listed(&document).filter_map(|(node, own)| Some((node.span(), path(own)?)));
+    let services = services(&document);
+    let files = services.iter().flat_map(Service::env_files);
+    let changes = files.filter_map(|file| {
+        let own = file.path.strip_prefix("./").unwrap_or(file.path);
+        Some((file.node.resolved().span(), path(own)?))
+    });
     let mut changes: Vec<_> = changes.collect();
     changes.sort_by_key(|(span, _)| span.start);
     // An alias leads to the same path again, which is then left out.
     replaced(text, changes)
-}
-
-/// The paths in `env_file`, without a leading `./`, each with its node.
-fn listed<'d>(document: &'d Document) -> impl Iterator<Item = (Node<'d>, &'d str)> {
-    let entries = document.nodes().flat_map(Node::own_entries);
-    let listed = entries.filter(|entry| entry.name() == Some("env_file"));
-    let nodes = listed.flat_map(|entry| paths(entry.value.resolved()));
-    nodes.filter_map(|node| {
-        let path = node.as_str()?;
-        Some((node, path.strip_prefix("./").unwrap_or(path)))
-    })
-}
-
-/// The paths that an `env_file` names: one, or a list of paths and of mappings with a path.
-fn paths(node: Node<'_>) -> Vec<Node<'_>> {
-    if node.is_scalar() {
-        return vec![node];
-    }
-    let items = node.items().map(Node::resolved);
-    items
-        .map(|item| item.get("path").unwrap_or(item).resolved())
-        .filter(|path| path.is_scalar())
-        .collect()
 }
 
 #[cfg(test)]

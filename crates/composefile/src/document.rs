@@ -9,14 +9,12 @@
 //! Spans are byte ranges of the given text. They count a BOM and the CR of CRLF.
 
 mod build;
-mod date;
 mod ids;
 mod node;
 mod scalar;
 
 use std::{fmt, ops::Range, sync::OnceLock};
 
-pub use date::Printed;
 pub use granit_parser::{ScalarStyle as Style, StructureStyle as Layout};
 pub use ids::{NodeMap, NodeSet};
 pub use node::{Entry, Node, NodeKind};

@@ -25,15 +25,10 @@ impl Base<'_> {
     /// Windows path is absolute on every host.
     pub fn host(&self, path: &str) -> String {
         let path = self.without_tilde(path);
-        if path.starts_with('/') || is_windows_absolute(&path) == Some(true) {
+        if path.starts_with('/') || is_windows_absolute(&path) {
             return path;
         }
         below(self.dir, &path)
-    }
-
-    /// Whether versions of Compose disagree on the result of [`Base::host`].
-    pub fn is_disputed(&self, path: &str) -> bool {
-        is_windows_absolute(&self.without_tilde(path)).is_none()
     }
 
     /// Resolves a path that Compose itself reads: an env file, a `path` of `develop.watch`.
@@ -64,7 +59,7 @@ impl Base<'_> {
             let (before, after) = (&path[..first.word.start], &path[first.word.end..]);
             return Some(format!("{before}{word}{after}"));
         }
-        if path.is_empty() || path.starts_with('/') || is_windows_absolute(path) != Some(false) {
+        if path.is_empty() || path.starts_with('/') || is_windows_absolute(path) {
             return None;
         }
         match (path.strip_prefix('~'), self.home) {
@@ -125,22 +120,14 @@ fn parts_of(path: &str) -> Vec<&str> {
 }
 
 /// Whether a path is absolute on Windows, which makes it absolute for Compose on every host: `C:\x`, `n:/x`,
-/// `\\server\share\x`. `None` if versions of Compose disagree: to Compose 2, other paths that start with `\\` are
-/// relative, and only a letter is a drive.
-fn is_windows_absolute(path: &str) -> Option<bool> {
-    let is_separator = |c| matches!(c, '/' | '\\');
-    if let [drive, b':', b'/' | b'\\', ..] = path.as_bytes() {
-        return drive.is_ascii_alphabetic().then_some(true);
-    }
-    let Some(rest) = path.strip_prefix('\\') else {
-        return Some(false);
-    };
-    let Some(rest) = rest.strip_prefix(is_separator) else {
-        return (!rest.starts_with("??")).then_some(false);
-    };
-    let is_name = |part: &str| !part.is_empty() && !part.starts_with('.');
-    let parts: Vec<_> = rest.splitn(3, is_separator).collect();
-    (parts.len() == 3 && is_name(parts[0]) && is_name(parts[1])).then_some(true)
+/// `\\server\share\x`.
+fn is_windows_absolute(path: &str) -> bool {
+    let is_drive =
+        matches!(path.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
+    let parts = path
+        .strip_prefix(r"\\")
+        .map(|rest| rest.splitn(3, ['/', '\\']));
+    is_drive || parts.is_some_and(|parts| parts.filter(|part| !part.is_empty()).count() > 1)
 }
 
 #[cfg(test)]
@@ -181,18 +168,6 @@ mod tests {
             (r"\x", r"/s/w$b/\x"),
         ] {
             assert_eq!(BASE.host(path), expected, "{path}");
-        }
-        for (path, disputed) in [
-            (r"\\h\s", true),
-            (r"\\.\pipe\x", true),
-            (r"\??\c:\x", true),
-            ("1:/x", true),
-            ("c:/x", false),
-            (r"\\h/s\x", false),
-            (r"~\\h", false),
-            ("//h", false),
-        ] {
-            assert_eq!(BASE.is_disputed(path), disputed, "{path}");
         }
         assert_eq!(BASE.local(""), "");
         assert_eq!(BASE.local("n:/n"), "/s/w$b/n:/n");

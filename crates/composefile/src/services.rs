@@ -21,10 +21,14 @@ pub struct Service<'d> {
 /// A file that `env_file` names.
 #[derive(Debug, Clone, Copy)]
 pub struct EnvFile<'d> {
+    /// The node of its path.
+    pub node: Node<'d>,
     /// As written.
     pub path: &'d str,
-    /// Whether Compose fails if the file does not exist. The default is `true`.
-    pub required: bool,
+    /// Whether Compose fails if the file does not exist, as written. The default is `true`.
+    pub required: Option<&'d str>,
+    /// How Compose reads it, as written.
+    pub format: Option<&'d str>,
 }
 
 /// The services of a file, in the order of the text.
@@ -110,9 +114,12 @@ pub fn one_or_many(node: Node<'_>) -> Vec<Node<'_>> {
 
 fn env_file(node: Node<'_>) -> Option<EnvFile<'_>> {
     let path = node.get("path").unwrap_or(node);
+    let word = |key| node.get(key).and_then(Node::as_str);
     Some(EnvFile {
+        node: path,
         path: path.as_str()?,
-        required: node.get("required").and_then(Node::as_bool).unwrap_or(true),
+        required: word("required"),
+        format: word("format"),
     })
 }
 

@@ -160,7 +160,8 @@ fn host_files<'d>(document: &'d Document<'d>) -> Vec<(String, &'d str)> {
     for service in services(document) {
         let of = |key: &str| format!("{}: `{key}`", service.name);
         files.extend(service.extends_file().map(|file| (of("extends"), file)));
-        let env_files = service.env_files().into_iter().filter(|file| file.required);
+        let env_files = service.env_files().into_iter();
+        let env_files = env_files.filter(|file| file.required != Some("false"));
         files.extend(env_files.map(|file| (of("env_file"), file.path)));
         let label_files = service.label_files().into_iter();
         files.extend(label_files.map(|file| (of("label_file"), file)));

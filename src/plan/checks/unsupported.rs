@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use composefile::document::{Document, Node, NodeId};
+use composefile::document::{Document, Node, NodeId, ScalarType};
 
 use crate::{
     compose::{ComposeVersion, Project, Service},
@@ -98,7 +98,8 @@ fn dates(document: &Document) -> BTreeSet<usize> {
         if !done.insert(node.resolved().id()) {
             continue;
         }
-        found.extend(node.printed_date().map(|_| node.resolved().line()));
+        let is_date = node.scalar_type() == Some(ScalarType::Timestamp);
+        found.extend(is_date.then(|| node.resolved().line()));
         let read = node.entries().into_iter();
         let read = read.filter(|entry| entry.name().is_none_or(|name| !name.starts_with("x-")));
         ahead.extend(read.map(|entry| entry.value));

@@ -3,7 +3,7 @@
 use composefile::{
     document::Node,
     reader::Reader,
-    services::{Service, one_or_many},
+    services::{EnvFile, Service},
 };
 
 use super::{Finding, Kind};
@@ -11,8 +11,6 @@ use super::{Finding, Kind};
 /// One env file that a service names.
 #[derive(Clone)]
 pub(super) struct Listed<'d> {
-    /// The item of the list, or the one scalar.
-    pub(super) item: Node<'d>,
     /// The node of the path.
     pub(super) path: Node<'d>,
     /// The absolute path.
@@ -50,26 +48,15 @@ impl Listed<'_> {
 /// The env files that a service names, in order. Leaves out paths that cannot be interpolated, which
 /// block the rewrite like every such text.
 pub(super) fn listed<'d>(reader: &Reader<'_, '_>, service: Service<'d>) -> Vec<Listed<'d>> {
-    let Some(value) = service.node.get("env_file") else {
-        return Vec::new();
-    };
-    let read = |item: Node<'d>| {
-        let path = if item.is_mapping() {
-            item.get("path")?
-        } else {
-            item
-        };
-        let named = reader.read(path.as_str()?).ok()?;
-        let word = |key: &str| reader.read(item.get(key)?.as_str()?).ok();
-        let format = word("format");
+    let read = |file: EnvFile<'d>| {
+        let word = |text: Option<&'d str>| reader.read(text?).ok();
+        let format = word(file.format);
         Some(Listed {
-            item,
-            path,
-            file: reader.base().local(&named),
-            is_required: word("required").as_deref() != Some("false"),
+            path: file.node,
+            file: reader.base().local(&reader.read(file.path).ok()?),
+            is_required: word(file.required).as_deref() != Some("false"),
             is_plain: format.is_none_or(|format| matches!(&*format, "" | ".env")),
         })
     };
-    let items = one_or_many(value).into_iter();
-    items.filter_map(read).collect()
+    service.env_files().into_iter().filter_map(read).collect()
 }

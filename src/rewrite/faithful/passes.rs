@@ -50,7 +50,7 @@ pub(super) fn run<'d>(reader: &Reader<'d, '_>, runs: &Runs) -> Findings<'d> {
 }
 
 /// The scalars that are values, where they are written.
-fn values<'d>(document: &'d Document<'d>) -> impl Iterator<Item = Node<'d>> {
+pub(in crate::rewrite) fn values<'d>(document: &'d Document<'d>) -> impl Iterator<Item = Node<'d>> {
     let mut is_key = vec![false; document.nodes().len()];
     for entry in document.nodes().flat_map(Node::own_entries) {
         is_key[entry.key.id().index()] = true;

@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
-use composefile::document::{Document, Node, NodeKind};
+use composefile::{
+    document::{Document, Node, NodeKind},
+    services::{EnvFile, Service, services},
+};
 
 use super::{
-    edits::is_block,
+    findings::is_block,
     write::{quoted, scalar_text},
 };
-use crate::rewrite::{env_files::env_file_keys, portainer::STACK_ENV, replaced};
+use crate::rewrite::{portainer::STACK_ENV, replaced};
 
 /// The key of a Compose file that says what stacklift wrote it from, if the original is lost.
 pub const MARK: &str = "x-stacklift";
@@ -21,17 +24,11 @@ pub const FROM_PORTAINER_DATA: &str = "from portainer-data";
 pub fn renamed(text: &str, project: &str, mark: Option<&str>) -> Option<(String, bool)> {
     let document = Document::parse(text).ok()?;
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    let mut ahead: Vec<Node<'_>> = Vec::new();
-    ahead.extend(env_file_keys(&document).iter().map(|entry| entry.value));
-    while let Some(node) = ahead.pop() {
-        ahead.extend(node.own_items());
-        let entries = node.own_entries();
-        let paths = entries.filter(|entry| entry.name() == Some("path"));
-        ahead.extend(paths.map(|entry| entry.value));
+    for EnvFile { node, path, .. } in services(&document).iter().flat_map(Service::env_files) {
         // A value with an anchor may have another meaning where an alias repeats it.
         let is_own = matches!(node.kind(), NodeKind::Scalar(_)) && node.anchor().is_none();
-        if is_own && node.as_str() == Some(STACK_ENV) {
-            edits.push((node.span(), scalar_text(node, ".env").ok()?));
+        if is_own && path == STACK_ENV {
+            edits.push((node.span(), scalar_text(node, ".env")?));
         }
     }
     let root = document.root()?;

@@ -2,11 +2,7 @@
 
 use std::fmt::Write;
 
-use composefile::document::{Document, Node, NodeKind, ScalarType, Style};
-
-/// This place cannot be edited simply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotSimple;
+use composefile::document::{Document, Node, NodeKind, Style};
 
 /// An entry to be written: the name and the value.
 pub(super) type NewEntry = (String, NewValue);
@@ -24,58 +20,33 @@ pub(super) enum NewValue {
     External(String),
 }
 
-/// Whether an edit writes a value of an env file or of a container, which must not be shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Secrecy {
-    #[default]
-    Public,
-    Secret,
-}
-
-/// The source text of a scalar with another value: in the present style, if that can express the value.
-pub(super) fn scalar_text(node: Node<'_>, value: &str) -> Result<String, NotSimple> {
+/// The source text of a scalar with another value: in the present style, if that can express the value. `None` if the scalar has
+/// lines of its own, or is repeated from another place.
+pub(in crate::rewrite) fn scalar_text(node: Node<'_>, value: &str) -> Option<String> {
     let NodeKind::Scalar(style) = node.kind() else {
-        return Err(NotSimple);
+        return None;
     };
     let written = &node.document().text()[node.span()];
     let breaks =
         |c: char| c.is_control() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
-    Ok(match style {
+    Some(match style {
         Style::Plain if is_plain(value, written) => value.to_owned(),
         Style::SingleQuoted if !value.contains(breaks) => {
             format!("'{}'", value.replace('\'', "''"))
         }
         Style::Plain | Style::SingleQuoted | Style::DoubleQuoted => quoted(value),
-        Style::Literal | Style::Folded => return Err(NotSimple),
+        Style::Literal | Style::Folded => return None,
     })
 }
 
 /// Whether a value without quotes reads as the same text in the place of `before`, which has no quotes.
 fn is_plain(value: &str, before: &str) -> bool {
-    // A flow collection cannot hold brackets or commas without quotes.
+    // A value in brackets cannot hold brackets or commas without quotes.
     let is_in_block = before.contains(['{', '}', '[', ']', ',']);
-    let line = if is_in_block {
-        format!("k: {value}")
-    } else {
-        format!("[{value}]")
-    };
-    let Ok(document) = Document::parse(&line) else {
-        return false;
-    };
-    let Some(root) = document.root() else {
-        return false;
-    };
-    let read = if is_in_block {
-        root.get("k")
-    } else {
-        root.items().next()
-    };
-    let is_alone = root.own_items().count() + root.own_entries().count() == 1;
-    let is_value = |node: Node<'_>| {
-        let is_text = node.scalar_type() == Some(ScalarType::Text);
-        is_text && node.kind() == NodeKind::Scalar(Style::Plain) && node.as_str() == Some(value)
-    };
-    is_alone && read.is_some_and(is_value) && document.newer_syntax().next().is_none()
+    let more = if is_in_block { ":${}" } else { ":" };
+    let is_between = !value.starts_with([':', '{', '}']) && !value.ends_with(':');
+    let word = value.strip_prefix('.').unwrap_or(value);
+    is_between && is_word(&word.replace(|c| more.contains(c), "/"))
 }
 
 /// A value in double quotes, on a single line.
@@ -173,6 +144,6 @@ fn is_word(text: &str) -> bool {
         && text.bytes().all(is_part)
         && !matches!(
             text.to_ascii_lowercase().as_str(),
-            "null" | "true" | "false" | "y" | "n" | "yes" | "no" | "on" | "off"
+            "null" | "true" | "false" | "y" | "n" | "yes" | "no" | "on" | "off" | "inf" | "nan"
         )
 }

@@ -4,9 +4,7 @@ use std::{collections::HashSet, fmt, iter, ops::Range};
 
 use foldhash::fast::RandomState;
 
-use super::{
-    Document, Layout, NodeId, NodeSet, Printed, RawNode, ScalarType, Style, date, scalar::inside,
-};
+use super::{Document, Layout, NodeId, NodeSet, RawNode, ScalarType, Style, scalar::inside};
 
 /// A node of a document.
 ///
@@ -185,13 +183,6 @@ impl<'d> Node<'d> {
             Some(tag) => ScalarType::of_tagged(tag, value, style),
             None => ScalarType::of(value, style),
         })
-    }
-
-    /// What Compose makes of a date without quotes (N31); `None` for any other node.
-    pub fn printed_date(self) -> Option<Printed> {
-        let (value, _) = self.scalar()?;
-        let is_date = self.scalar_type() == Some(ScalarType::Timestamp);
-        is_date.then(|| date::printed(value)).flatten()
     }
 
     /// The value of a scalar of any type, with escapes and folding resolved, and its style.

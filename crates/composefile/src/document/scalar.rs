@@ -18,7 +18,7 @@ pub enum ScalarType {
     Bool,
     /// A number in any notation of YAML.
     Number,
-    /// What may be a date, with or without a time.
+    /// A date, with or without a time.
     Timestamp,
     /// The `<<` that merges a mapping.
     Merge,
@@ -78,10 +78,12 @@ fn is_number(value: &str) -> bool {
         .unwrap_or_else(|| digits.parse::<f64>().is_ok())
 }
 
-/// Whether a plain scalar may read as a date: `2001-2-3`, `2001-02-03T04:05:06Z`, `2001-02-03 04:05:06.7`.
+/// Whether a plain scalar reads as a date: `2001-2-3`, `2001-02-03T04:05:06Z`, `2001-02-03 04:05:06.7`. The numbers are not
+/// checked.
 fn is_timestamp(value: &str) -> bool {
-    let date = value.split(['T', 't', ' ']).next().unwrap_or_default();
+    let (date, time) = value.split_once(['T', 't', ' ']).unwrap_or((value, "::"));
     let fits = |byte: u8| byte.is_ascii_digit() || byte == b'-';
     let lengths: Vec<usize> = date.split('-').map(str::len).collect();
-    date.bytes().all(fits) && matches!(lengths[..], [4, 1 | 2, 1 | 2])
+    let is_date = date.bytes().all(fits) && matches!(lengths[..], [4, 1 | 2, 1 | 2]);
+    is_date && time.matches(':').count() > 1
 }

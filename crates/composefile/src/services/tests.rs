@@ -16,7 +16,7 @@ fn env_files(body: &str) -> Vec<(String, bool)> {
         let files = service.env_files();
         files
             .iter()
-            .map(|file| (file.path.into(), file.required))
+            .map(|file| (file.path.into(), file.required != Some("false")))
             .collect()
     })
 }

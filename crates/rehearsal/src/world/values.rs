@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use composefile::{
-    document::{Document, Node, Printed, ScalarType},
+    document::{Document, Node, ScalarType},
     interpolate::{Lookup, interpolate},
 };
 
@@ -19,7 +19,8 @@ pub(super) fn read(
         .map_err(|error| format!("yaml: line {}: {}", error.position.line, error.message))?;
     let lookup = |name: &str| variables?.get(name).cloned();
     let lookup: Option<Lookup<'_>> = variables.is_some().then_some(&lookup);
-    let date = document.nodes().find(|node| node.printed_date().is_some());
+    let mut nodes = document.nodes();
+    let date = nodes.find(|node| node.scalar_type() == Some(ScalarType::Timestamp));
     let date = date.map(|node| format!("{} invalid jsonType time.Time", node.path()));
     let root = document.root();
     let value = root.map_or(Ok(Value::Null), |root| value_of(root, "", lookup));
@@ -46,14 +47,13 @@ fn value_of(node: Node<'_>, path: &str, lookup: Option<Lookup<'_>>) -> Result<Va
     let Some((text, _)) = node.scalar() else {
         return Ok(Value::Null);
     };
-    if let Some(Printed::Text(date)) = node.printed_date() {
-        return Ok(Value::String(date));
-    }
     Ok(match node.scalar_type() {
         None | Some(ScalarType::Null) => Value::Null,
         Some(ScalarType::Bool) => Value::Bool(text.eq_ignore_ascii_case("true")),
         Some(ScalarType::Number) => number(text),
-        Some(ScalarType::Timestamp | ScalarType::Merge | ScalarType::Text) => {
+        // As Go prints a day.
+        Some(ScalarType::Timestamp) => format!("{text} 00:00:00 +0000 UTC").into(),
+        Some(ScalarType::Merge | ScalarType::Text) => {
             let failed = |error| format!("error while interpolating {path}: {error}");
             match lookup {
                 Some(lookup) => interpolate(text, lookup).map_err(failed)?.into(),

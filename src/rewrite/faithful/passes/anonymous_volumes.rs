@@ -12,10 +12,9 @@ use composefile::{
 
 use crate::rewrite::faithful::{
     Finding, Kind,
-    findings::{Findings, NewEntry, NewValue, Secrecy},
+    findings::{Findings, NewEntry, NewValue},
     mounts::{MountItem, Mounted, is_external, mounts},
     runs::{Runs, ServiceRuns},
-    shell::effective_text,
 };
 
 /// Writes the name of every anonymous volume of `runs` into the text.
@@ -138,14 +137,9 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
     /// Gives a declared mount a source.
     fn replace(&mut self, mount: &MountItem<'d>, key: &str) {
         let item = mount.item;
-        if let Some(text) = effective_text(self.reader, item) {
-            let secrecy = match item.as_str() {
-                Some(written) if written == text => Secrecy::Public,
-                _ => Secrecy::Secret,
-            };
+        if let Some(text) = item.as_str() {
             let new = NewValue::Text(format!("{key}:{text}"));
-            self.found.replace_value(item, &new, secrecy);
-            return;
+            return self.found.replace_value(item, &new);
         }
         let new = ("source".to_owned(), NewValue::Text(key.to_owned()));
         let mut entries = item.own_entries();
@@ -157,17 +151,6 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
 
     /// Adds mounts that the service does not declare itself.
     fn insert(&mut self, service: Service<'d>, items: Vec<String>) {
-        if let Some(item) = items.iter().find(|item| item.split(':').count() > 2) {
-            let (name, item) = (service.name, item.split_once(':'));
-            let target = item.map_or("", |(_, target)| target);
-            let message = format!(
-                "the anonymous volume of service {name} at {target} cannot be written in the short syntax"
-            );
-            let hint = "write the mount in long syntax (`type: volume`)";
-            self.found
-                .block(service.node, Kind::NotSimple, message, hint);
-            return;
-        }
         let mut entries = service.node.own_entries();
         let own = entries.find(|entry| entry.name() == Some("volumes"));
         let new = |items| ("volumes".to_owned(), NewValue::List(items));

@@ -10,11 +10,9 @@ use composefile::{
 
 use super::paths::absolute_mount;
 use crate::rewrite::faithful::{
-    edits::is_block,
-    findings::{Findings, NewEntry, NewValue, Secrecy},
+    findings::{Findings, NewEntry, NewValue, is_block},
     mounts::creates_path,
     runs::Runs,
-    shell::effective_text,
 };
 
 /// The key of the options of a bind mount.
@@ -37,11 +35,7 @@ pub(super) fn long_binds<'d>(reader: &Reader<'d, '_>, runs: &Runs, found: &mut F
             } else if let Some(entries) = long(reader, item)
                 && found.is_simple(service)
             {
-                let secrecy = match effective_text(reader, item) {
-                    Some(text) if item.as_str() == Some(&text) => Secrecy::Public,
-                    _ => Secrecy::Secret,
-                };
-                found.replace_value(item, &NewValue::Mapping(entries), secrecy);
+                found.replace_value(item, &NewValue::Mapping(entries));
             }
             clean_target(service, item, found);
         }
@@ -64,7 +58,7 @@ fn remove_create<'d>(service: Service<'d>, item: Node<'d>, found: &mut Findings<
     let others = others.map(|(name, value)| (name.to_owned(), NewValue::Word(value.to_owned())));
     let others: Vec<NewEntry> = others.collect();
     if !is_block(bind.value) {
-        found.replace_value(bind.value, &NewValue::Mapping(others), Secrecy::Public);
+        found.replace_value(bind.value, &NewValue::Mapping(others));
     } else if others.is_empty() {
         let empty = (BIND.to_owned(), NewValue::Mapping(others));
         found.replace(item, bind, &[empty]);
@@ -84,7 +78,7 @@ fn clean_target<'d>(service: Service<'d>, item: Node<'d>, found: &mut Findings<'
         && clean(target) != target
         && found.is_simple(service)
     {
-        found.set(node, &clean(target), Secrecy::Public);
+        found.set(node, &clean(target));
     }
 }
 

@@ -3,7 +3,7 @@
 use composefile::{reader::Reader, services::Service};
 
 use crate::rewrite::faithful::{
-    findings::{Findings, NewValue, Secrecy},
+    findings::{Findings, NewValue},
     shell::is_true,
 };
 
@@ -35,7 +35,7 @@ fn replace<'d>(reader: &Reader<'d, '_>, service: Service<'d>, found: &mut Findin
         let text = own.as_str().map(|text| reader.read(text));
         if text.is_some_and(|text| text.is_ok_and(|text| text.is_empty())) {
             found.notice(line, notice());
-            found.set(own, &image, Secrecy::Public);
+            found.set(own, &image);
         } else {
             let rebuild = rebuild(name);
             let message = format!(
@@ -68,7 +68,7 @@ fn pull_policy<'d>(service: Service<'d>, found: &mut Findings<'d>) {
     };
     let name = service.name;
     match policy.value.as_str() {
-        Some("build") => found.set(policy.value, "missing", Secrecy::Public),
+        Some("build") => found.set(policy.value, "missing"),
         Some("always" | "daily" | "weekly") => found.notice(
             policy.key.line(),
             format!(

@@ -11,13 +11,15 @@ use composefile::{
     services::Service,
 };
 
-use crate::rewrite::faithful::{
-    Finding,
-    edits::is_block,
-    findings::{Findings, NewValue, Secrecy},
-    listed::{Listed, listed},
-    reading,
-    runs::Runs,
+use crate::rewrite::{
+    faithful::{
+        Finding,
+        findings::{Findings, NewValue},
+        listed::{Listed, listed},
+        reading,
+        runs::Runs,
+    },
+    portainer::STACK_ENV,
 };
 
 /// Handles `env_file` of every service, and writes the variables of `runs`.
@@ -52,8 +54,8 @@ fn rewrite<'d>(
         .iter()
         .partition(|listed| listed.is_own(reader) && reader.env_text.is_some() && has_variables);
     for listed in &staying {
-        if listed.path.as_str() != Some("stack.env") {
-            found.set(listed.path, "stack.env", Secrecy::Public);
+        if listed.path.as_str() != Some(STACK_ENV) {
+            found.set(listed.path, STACK_ENV);
         }
     }
     let others = existing.iter().any(|(listed, _)| !listed.is_own(reader));
@@ -78,15 +80,9 @@ fn rewrite<'d>(
     let mut dropped = None;
     if staying.is_empty() {
         dropped = service.node.entry("env_file");
-    } else if let Some(list) = service.node.get("env_file").filter(|_| !gone.is_empty()) {
-        if is_block(list) {
-            for listed in &gone {
-                found.remove_item(list, listed.item);
-            }
-        } else {
-            let kept = NewValue::Word("stack.env".to_owned());
-            found.replace_value(list, &kept, Secrecy::Public);
-        }
+    } else if let Some(list) = service.node.entry("env_file").filter(|_| !gone.is_empty()) {
+        let kept = NewValue::Word(STACK_ENV.to_owned());
+        found.replace(service.node, list, &[("env_file".to_owned(), kept)]);
     }
     write(reader, service, &values, dropped, found);
     Ok(())
@@ -143,7 +139,7 @@ fn extend<'d>(
         if let Some(entry) = own.find(|entry| entry.name() == Some(variable)) {
             found.replace(environment, entry, &[new]);
         } else if let Some(own) = own_items.find(|own| name(*own).as_ref() == Some(variable)) {
-            found.replace_value(own, &NewValue::Text(item), Secrecy::Secret);
+            found.replace_value(own, &NewValue::Text(item));
         } else if environment.is_sequence() {
             items.push(item);
         } else {

@@ -9,11 +9,7 @@ use composefile::{
     services::{MountSpec, MountType, is_host_path, split_at_colons},
 };
 
-use crate::rewrite::faithful::{
-    Kind,
-    findings::{Findings, Secrecy},
-    shell::effective_text,
-};
+use crate::rewrite::faithful::findings::Findings;
 
 /// Rewrites relative paths and paths that start with `~`, which Portainer would resolve elsewhere (M12).
 pub(super) fn relative_paths<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
@@ -24,127 +20,82 @@ pub(super) fn relative_paths<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'
         places.extend(places::of_service(service, &here));
     }
     for (node, role) in places {
-        if let Some(text) = effective_text(reader, node) {
-            place(reader, node, role, &text, found);
+        match absolute(reader, node, role) {
+            Path::Absolute => {}
+            Path::Written { text, has_values } => {
+                if has_values {
+                    let message = "the path contains a variable with a relative value: its current value is written in its place";
+                    found.notice(node.line(), message);
+                }
+                found.set(node, &text);
+            }
+            Path::NotSimple => found.not_simple(node),
         }
     }
 }
 
 /// The text of a mount in short syntax with an absolute path, as [`relative_paths`] writes it. `None` if it cannot.
-pub(super) fn absolute_mount<'d>(reader: &Reader<'d, '_>, node: Node<'d>) -> Option<String> {
-    let text = effective_text(reader, node)?;
-    let absolute = absolute(&text, Role::Mount, &reader.base(), &|name| {
-        reader.here(name)
-    });
-    let changed = absolute.ok()?.map(|absolute| absolute.text);
-    Some(changed.unwrap_or_else(|| text.into_owned()))
-}
-
-fn place<'d>(
-    reader: &Reader<'d, '_>,
-    node: Node<'d>,
-    role: Role,
-    text: &str,
-    found: &mut Findings<'d>,
-) {
-    match absolute(text, role, &reader.base(), &|name| reader.here(name)) {
-        Ok(None) => {}
-        Ok(Some(Absolute { text, has_values })) => {
-            if has_values {
-                let message = "the path contains a variable with a relative value: its current value is written in its place";
-                found.notice(node.line(), message);
-            }
-            found.set(node, &text, Secrecy::Public);
-        }
-        Err(Trouble(reason, message, hint)) => found.block(node, reason, message, hint),
+pub(super) fn absolute_mount(reader: &Reader<'_, '_>, node: Node<'_>) -> Option<String> {
+    match absolute(reader, node, Role::Mount) {
+        Path::Absolute => node.as_str().map(str::to_owned),
+        Path::Written { text, .. } => Some(text),
+        Path::NotSimple => None,
     }
 }
 
-/// The new text of a path.
-#[derive(Debug, PartialEq, Eq)]
-struct Absolute {
-    text: String,
-    /// Whether variables are replaced by their current values.
-    has_values: bool,
+/// How a path is made absolute.
+enum Path {
+    /// It is.
+    Absolute,
+    /// By another text.
+    Written {
+        text: String,
+        /// Whether variables are replaced by their current values.
+        has_values: bool,
+    },
+    /// No text in its place can express it.
+    NotSimple,
 }
 
-/// Why a path cannot be made absolute: the reason, the message and the hint.
-struct Trouble(Kind, &'static str, &'static str);
-
-/// No text in its place can express the path. Compose resolves the path, but passes it to the engine in short syntax. The
-/// engine rejects that, so a deployment by hand fails too.
-const COLON: Trouble = Trouble(
-    Kind::NotSimple,
-    "the absolute path contains a colon, which Docker reads as a separator in the short mount syntax",
-    "write the mount in long syntax (`type: bind`) without `create_host_path`, or move the stack to a directory without a colon",
-);
-
-/// Compose versions disagree about the path.
-const VERSION_DEPENDENT: Trouble = Trouble(
-    Kind::VersionDependent,
-    "the meaning of this path depends on the Compose version",
-    "avoid Windows shares, drive names that are not a single letter, and colons inside braces",
-);
-
-/// The text in a place, made absolute; `None` if it is absolute already.
-fn absolute(
-    text: &str,
-    role: Role,
-    base: &Base<'_>,
-    here: Lookup<'_>,
-) -> Result<Option<Absolute>, Trouble> {
-    let Ok(read) = interpolate(text, here) else {
-        return Ok(None);
+/// The text in a place, made absolute.
+fn absolute(reader: &Reader<'_, '_>, node: Node<'_>, role: Role) -> Path {
+    let text = node.as_str().unwrap_or_default();
+    let (base, here) = (reader.base(), |name: &str| reader.here(name));
+    let Ok(read) = interpolate(text, &here) else {
+        return Path::Absolute;
     };
     match role {
-        Role::Mount => mount(text, &read, base, here),
-        Role::Host if base.is_disputed(&read) => Err(VERSION_DEPENDENT),
-        Role::Host => Ok(whole(text, &read, &base.host(&read), base, here)),
-        Role::Local => Ok(whole(text, &read, &base.local(&read), base, here)),
+        Role::Mount => mount(text, &read, &base, &here),
+        Role::Host => whole(text, &read, &base.host(&read), &base, &here),
+        Role::Local => whole(text, &read, &base.local(&read), &base, &here),
     }
 }
 
-fn whole(
-    text: &str,
-    read: &str,
-    expected: &str,
-    base: &Base<'_>,
-    here: Lookup<'_>,
-) -> Option<Absolute> {
+fn whole(text: &str, read: &str, expected: &str, base: &Base<'_>, here: Lookup<'_>) -> Path {
     let reads_right = |new: &String| {
         interpolate(new, here).is_ok_and(|read| read == expected && base.host(&read) == expected)
     };
     let template = text.contains('$').then(|| base.template(text)).flatten();
     let is_relative = template.is_some() || read != expected;
-    if let Some(text) = template.filter(reads_right) {
-        return Some(Absolute {
+    match template.filter(reads_right) {
+        Some(text) => Path::Written {
             text,
             has_values: false,
-        });
+        },
+        None if is_relative => Path::Written {
+            text: escaped(expected),
+            has_values: text.contains('$'),
+        },
+        None => Path::Absolute,
     }
-    is_relative.then(|| Absolute {
-        text: escaped(expected),
-        has_values: text.contains('$'),
-    })
 }
 
-fn mount(
-    text: &str,
-    read: &str,
-    base: &Base<'_>,
-    here: Lookup<'_>,
-) -> Result<Option<Absolute>, Trouble> {
-    // Compose 2.26 also splits at a colon inside the literal braces of `$${…}`.
-    let without_braces = read.replace("${", "$(");
-    if split_at_colons(&without_braces).len() != split_at_colons(read).len() {
-        return Err(VERSION_DEPENDENT);
-    }
+fn mount(text: &str, read: &str, base: &Base<'_>, here: Lookup<'_>) -> Path {
     let before = MountSpec::parse(read);
     let Some((before, source)) = before.and_then(|spec| Some((spec, spec.source?))) else {
-        return Ok(None);
+        return Path::Absolute;
     };
     let expected = match before.kind {
-        MountType::Bind if base.is_disputed(source) => return Err(VERSION_DEPENDENT),
         MountType::Bind => base.host(source),
         _ => source.to_owned(),
     };
@@ -165,24 +116,22 @@ fn mount(
     let with = |source: String| written.map(|old| format!("{source}{}", &text[old.len()..]));
     let head = written.filter(|source| text.contains('$') && is_path(source));
     let template = head.and_then(|source| base.template(source));
-    let is_relative = template.is_some() || expected != source;
+    if template.is_none() && expected == source {
+        return Path::Absolute;
+    }
     if let Some(text) = template.and_then(with).filter(reads_right) {
-        return Ok(Some(Absolute {
+        return Path::Written {
             text,
             has_values: false,
-        }));
+        };
     }
-    if !is_relative {
-        return Ok(None);
-    }
-    let rest = &read[source.len()..];
-    let whole = || Some(escaped(&format!("{expected}{rest}")));
-    let only_source = with(escaped(&expected)).filter(reads_right);
-    let new = only_source.or_else(|| whole().filter(reads_right));
-    Ok(Some(Absolute {
-        text: new.ok_or(COLON)?,
+    let whole = || escaped(&format!("{expected}{}", &read[source.len()..]));
+    let new = with(escaped(&expected)).filter(reads_right);
+    let new = new.or_else(|| Some(whole()).filter(reads_right));
+    new.map_or(Path::NotSimple, |new| Path::Written {
+        text: new,
         has_values: text.contains('$'),
-    }))
+    })
 }
 
 /// Whether the source of a mount in short syntax can be a path, not the name of a volume.

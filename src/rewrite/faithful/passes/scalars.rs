@@ -1,48 +1,26 @@
-//! Writes what versions of Compose read in different ways so that all of them read the same.
+//! What versions of Compose read in different ways.
 //!
 //! Compose as a library in Portainer rejects dates without quotes (N31). An older Compose than that of this host rejects newer syntax,
-//! and reads `-0`, `<<`, modes in quotes and parts of commands as something else (N37).
-//!
-//! Invariant: each value is the text that Compose on this host makes of it, so that no configuration hash changes.
+//! and reads `-0`, `<<`, modes in quotes and parts of commands as something else (N37). Where the Compose of this host prints what
+//! all of them read the same, the text is left to it.
 
 use composefile::{
-    document::{Node, Printed, Style},
+    document::{Node, ScalarType, Style},
     reader::Reader,
 };
 
-use crate::rewrite::faithful::{
-    Finding, Kind,
-    findings::{Findings, Secrecy},
-    passes::values,
-};
+use crate::rewrite::faithful::{Kind, findings::Findings, passes::values};
 
-/// Writes such values in quotes. Compose resolves the file where that is not enough.
+/// Finds such values.
 pub(super) fn scalars<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
     for node in values(reader.document) {
-        if let Some((text @ ("-0" | "<<"), Style::Plain)) = node.scalar()
-            && node.tag().is_none()
-        {
-            let message = format!("Compose in Portainer may read {text} as something else");
-            found.block(node, Kind::VersionDependent, message, "write it in quotes");
-        }
-        match node.printed_date() {
-            None => {}
-            Some(Printed::Text(text)) if node.tag().is_none() => {
-                found.inline(node, &text, Secrecy::Public);
-            }
-            Some(_) => {
-                let message = "Compose in Portainer may reject a date that is not in quotes";
-                let hint = "write in quotes, without a tag, what the service gets from it: `docker compose config` prints that";
-                found.block(node, Kind::VersionDependent, message, hint);
-            }
-        }
-    }
-    for node in reader.document.newer_syntax() {
         match node.scalar() {
-            Some((text, Style::Plain)) if node.anchor().is_none() => {
-                found.inline(node, text, Secrecy::Public);
+            Some((text @ ("-0" | "<<"), Style::Plain)) if node.tag().is_none() => {
+                let message = format!("Compose in Portainer may read {text} as something else");
+                found.block(node, Kind::VersionDependent, message, "write it in quotes");
             }
-            _ => found.blockers.push(Finding::not_simple(Some(node))),
+            _ if node.scalar_type() == Some(ScalarType::Timestamp) => found.not_simple(node),
+            _ => {}
         }
     }
     let modes = reader.services.iter().flat_map(|service| {
@@ -67,10 +45,10 @@ pub(super) fn scalars<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
         let port = port.as_str().unwrap_or_default();
         port.matches(':').count() > 2 && !port.contains(['[', '$'])
     });
-    let not_simple = in_quotes.chain(commands).chain(ports);
-    found
-        .blockers
-        .extend(not_simple.map(|node| Finding::not_simple(Some(node))));
+    let newer = reader.document.newer_syntax();
+    for node in newer.chain(in_quotes).chain(commands).chain(ports) {
+        found.not_simple(node);
+    }
 }
 
 /// Whether versions of Compose may split a command into different words: those with a backslash before `n` or `t`, or within `$(…)`,

@@ -1,7 +1,4 @@
-//! Writes the values of shell variables into every text that Compose interpolates, and blocks on texts that it cannot
-//! interpolate.
-
-use std::borrow::Cow;
+//! Leaves texts to Compose in which variables have other values in Portainer, and blocks on texts that cannot be interpolated.
 
 use composefile::{
     document::Node,
@@ -9,42 +6,26 @@ use composefile::{
     reader::Reader,
 };
 
-use crate::rewrite::faithful::{
-    Finding, Kind,
-    findings::Findings,
-    passes::values,
-    shell::{self, Substitution},
-};
+use crate::rewrite::faithful::{Finding, Kind, findings::Findings, passes::values, shell::there};
 
-/// Inlines shell variables in scalars.
+/// Compares the values of scalars.
 pub(super) fn shell_variables<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
-    let document = reader.document;
-    if !document.text().contains('$') {
-        return;
-    }
-    for node in values(document) {
+    for node in values(reader.document) {
         let text = node.scalar().map(|(text, _)| text);
         let Some(text) = text.filter(|text| text.contains('$')) else {
             continue;
         };
-        if let Err(error) = interpolate(text, &|name| reader.here(name)) {
-            found.blockers.push(invalid(node, &error));
-            continue;
+        match reader.read(text) {
+            Err(error) => found.blockers.push(invalid(node, &error)),
+            Ok(here) => {
+                let there = interpolate(text, &|name| there(reader, name));
+                if there.is_ok_and(|there| there == here) {
+                    continue;
+                }
+                found.not_simple(node);
+            }
         }
-        inline(reader, node, text, found);
     }
-}
-
-fn inline<'d>(reader: &Reader<'d, '_>, node: Node<'d>, text: &str, found: &mut Findings<'d>) {
-    let substitution = |name: &str| shell::substitution(reader, name);
-    let Cow::Owned(new) = shell::inlined(text, &substitution) else {
-        return;
-    };
-    let secrecies = shell::names(text)
-        .into_iter()
-        .filter(|name| matches!(substitution(name), Substitution::Inline(_)))
-        .map(|name| shell::secrecy(reader, name));
-    found.inline(node, &new, secrecies.max().unwrap_or_default());
 }
 
 fn invalid(node: Node<'_>, error: &InterpolateError) -> Finding {
