@@ -131,8 +131,8 @@ impl Stack {
     /// The directory gets the path with which the containers were started, if that leads to it, too (B28).
     ///
     /// If the stack is not in the stacks root, and `--dir` is not given, the directory is the only one in which its
-    /// containers were started, or those of the latest `earlier` time that has one, otherwise the only one in the stacks root
-    /// to which Compose gives its name.
+    /// containers were started, or those of the latest `earlier` time that has one, otherwise the first in the stacks root to
+    /// which Compose gives its name.
     pub fn find_started<I: Iterator<Item = Vec<Container>>>(
         name: &StackName,
         at: &Location,
@@ -156,33 +156,32 @@ impl Stack {
             Err(error) => error,
             found => return found,
         };
+        let in_dir = |dir: PathBuf, containers: &[Container]| {
+            let dir = Some(dir);
+            let at = Location { dir, ..at.clone() };
+            Self::find_started_in_dir(name.clone(), &at, containers, std::iter::empty()).ok()
+        };
         let found_by = |containers: &[Container]| -> Vec<Self> {
             let dirs = started_dirs(containers, &at.tool).into_iter();
             let dirs = dirs.filter(|dir| !may_be_portainers(dir));
-            dirs.filter_map(|dir| {
-                let dir = Some(PathBuf::from(dir));
-                let at = Location { dir, ..at.clone() };
-                Self::find_started_in_dir(name.clone(), &at, containers, std::iter::empty()).ok()
-            })
-            .collect()
+            dirs.filter_map(|dir| in_dir(dir.into(), containers))
+                .collect()
         };
         let mut found = found_by(containers);
         if found.is_empty() {
             let mut earlier = earlier().map(|containers| found_by(&containers));
             found = earlier.find(|found| !found.is_empty()).unwrap_or_default();
         }
-        if found.is_empty() && containers.is_empty() {
-            // The one that Compose gives this name.
-            let mut dirs = disk::entries(&at.root).unwrap_or_default();
-            dirs.retain(|dir| {
+        if found.is_empty() {
+            // The first to which Compose gives this name.
+            let is_own = |dir: &PathBuf| {
                 let own = dir.file_name().and_then(|own| StackName::new(own).ok());
-                own.is_some_and(|own| own.portainer_name() == name.as_str()) && at.has_file(dir)
-            });
-            if let [dir] = &dirs[..] {
-                let dir = Some(dir.clone());
-                let stack = Self::find_like_compose(name.clone(), &Location { dir, ..at.clone() });
-                found.extend(stack.ok());
-            }
+                own.is_some_and(|own| own.portainer_name() == name.as_str())
+            };
+            let mut dirs = disk::entries(&at.root).unwrap_or_default();
+            dirs.retain(is_own);
+            dirs.sort();
+            found.extend(dirs.into_iter().find_map(|dir| in_dir(dir, containers)));
         }
         match found.len() {
             0 => Err(lost(in_root, name, containers, at)),
