@@ -158,17 +158,7 @@ fn ask(
     }
     let mut key = None;
     if !values.contains_key(key_file.key) {
-        loop {
-            key = ask_key(now.get(key_file.key), path, console)?;
-            let Some((_, given)) = &key else { break };
-            let Err(error) = try_key(given.clone(), values, cli) else {
-                break;
-            };
-            console.warning(&format!("{error:#}"));
-            if !is_rejected_key(&error) {
-                break;
-            }
-        }
+        key = ask_key(now.get(key_file.key), values, path, cli)?;
         let file = key.iter().map(|(file, _)| file.display().to_string());
         values.extend(file.map(|file| (key_file.key, file)));
     }
@@ -223,23 +213,36 @@ fn canceled() -> anyhow::Error {
         .into()
 }
 
-/// Asks for the API key. Returns it with the file to write it to: the one of the settings, otherwise one next to them. `None`
-/// if the answer is empty.
+/// Asks for the API key until Portainer does not reject it. Returns it with the file to write it to: the one of the settings,
+/// otherwise one next to them. `None` if the answer is empty.
 fn ask_key(
     now: Option<&String>,
+    values: &Values,
     settings: &Path,
-    console: &Console,
+    cli: Cli,
 ) -> Result<Option<(PathBuf, SecretString)>> {
+    let console = cli.console;
     let file = now.map_or_else(|| settings.with_extension("key"), PathBuf::from);
     check(&file)?;
     let what = match now {
         Some(file) => &format!("empty keeps {file}"),
         None => "My account → Access tokens",
     };
-    let key = console.ask_secret(&format!("API key (hidden; {what}):"))?;
-    let key = key.ok_or_else(canceled)?;
-    console.hide(&key);
-    Ok((!key.expose_secret().is_empty()).then_some((file, key)))
+    loop {
+        let key = console.ask_secret(&format!("API key (hidden; {what}):"))?;
+        let key = key.ok_or_else(canceled)?;
+        console.hide(&key);
+        if key.expose_secret().is_empty() {
+            return Ok(None);
+        }
+        let tried = try_key(key.clone(), values, cli);
+        if let Err(error) = &tried {
+            console.warning(&format!("{error:#}"));
+        }
+        if !tried.is_err_and(|error| is_rejected_key(&error)) {
+            return Ok(Some((file, key)));
+        }
+    }
 }
 
 /// Asks for the stacks root. The default is the one of the settings, otherwise where most projects run from.
