@@ -7,7 +7,7 @@ use crate::{
     finding::{Finding, Kind},
     model::{Container, Record, is_portainers, values},
     plan::{
-        Environment, Facts, Fate, NOT_PULLED, PathKind, Plan,
+        Environment, Facts, Fate, NOT_PULLED, PathKind, Plan, ServicePlan,
         checks::{inline, missing, overridden, permissions, unsupported::unsupported, validation},
         fates::{steering::Steering, versions::takes_name_of_other_host},
         service::inspected,
@@ -238,18 +238,20 @@ impl Plan {
                 old.is_some() && old != content(&file.content, &now)
             });
             let (service, target) = (&service.name, &file.target);
-            let is_any = |is: fn(&Fate) -> bool| {
-                let mut all = self.services.iter();
-                has_other && all.any(|one| one.service == *service && is(&one.fate))
+            let mut rows = self.services.iter();
+            let is_it = |one: &&ServicePlan| {
+                one.service == *service && !matches!(one.fate, Fate::Removed(_))
             };
-            if is_any(|fate| matches!(fate, Fate::Recreated(_))) {
-                let what = format!("new content of {target}");
-                let change = Finding::of_service(service, Kind::Edited, &what);
-                self.changes.push(change);
-            } else if is_any(|fate| matches!(fate, Fate::Unchanged | Fate::Unknown(_))) {
-                self.warn(format!(
+            match rows.find(is_it).filter(|_| has_other).map(|one| &one.fate) {
+                Some(Fate::Recreated(_)) => {
+                    let what = format!("new content of {target}");
+                    let change = Finding::of_service(service, Kind::Edited, &what);
+                    self.changes.push(change);
+                }
+                Some(Fate::Unchanged | Fate::Unknown(_)) => self.warn(format!(
                     "{service} gets the new content of {target} only when it is recreated, for example because one of its labels changes"
-                ));
+                )),
+                _ => {}
             }
         }
     }
