@@ -31,7 +31,7 @@ pub fn overridden(facts: &Facts, document: &Document) -> Option<Finding> {
     Some(Finding::new(what, hint).short("other values in Portainer"))
 }
 
-/// The notice that they may have, if the variables of Portainer's container are unknown.
+/// The notice that variables of the stack may be overridden, if those of Portainer's container are unknown.
 pub fn may_be_overridden(facts: &Facts, document: &Document) -> Option<Finding> {
     let is_unknown = facts.host.portainer_env.is_none();
     let variables = facts.sent.variables();
@@ -43,7 +43,7 @@ pub fn may_be_overridden(facts: &Facts, document: &Document) -> Option<Finding> 
     (is_unknown && is_used()).then(|| Finding::of_stack("Portainer's container was not found on this host: if it sets a variable of the stack to another value, its value applies"))
 }
 
-/// The variables that the text takes from outside.
+/// The names of the variables that the text takes from its surroundings.
 fn used<'d>(document: &'d Document) -> BTreeSet<&'d str> {
     let scalars = document.nodes().filter_map(Node::as_str);
     let mut names: BTreeSet<&str> = scalars

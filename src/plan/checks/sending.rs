@@ -118,7 +118,7 @@ impl Plan {
         if let Some(text) = facts.document {
             self.blockers.extend(overridden::overridden(facts, text));
             let unknown = overridden::may_be_overridden(facts, text);
-            // What was adopted was compared then.
+            // Only the first adoption says it.
             self.notices.extend(unknown.filter(|_| self.creates()));
         }
         self.blockers.extend(steering.orphans(&self.services));

@@ -45,7 +45,7 @@ pub(super) fn show_plan(report: &AllReport, arguments: &AdoptArguments, console:
             console.warning(&format!("{} {verb} lose:\n{losses}", stack.name()));
         }
     }
-    // The question is not put behind what concerns a later change.
+    // Otherwise, they follow the run: nothing comes between the table and the question but losses.
     if report.dry_run {
         show_notices(report.to_adopt(), console);
     }
