@@ -17,13 +17,12 @@ use crate::{
     run::{Event, State},
 };
 
-/// Handles the signals of a command that only reads. If that is impossible, a signal ends the program at once.
+/// Handles the signals of a command that changes nothing. If that is impossible, a signal ends the program at once.
 pub(super) fn watch_reading(console: &Arc<Console>) {
     Interrupt::watch_with(console, |_, _| ());
 }
 
-/// Removes the spinner before the message of a panic. After a signal, the handler ends the process instead: while it starts another
-/// program in place of this one, no thread can be started.
+/// Removes the spinner before the message of a panic. After a signal, the handler ends the process instead.
 pub(super) fn clean_up_after_panics(console: &Arc<Console>) {
     let shown = Arc::clone(console);
     let print = panic::take_hook();

@@ -7,13 +7,7 @@ mod embedded;
 mod program;
 mod stage;
 
-use std::{
-    ffi::OsStr,
-    os::unix::process::CommandExt as _,
-    path::Path,
-    process::{self, Command},
-    sync::Arc,
-};
+use std::{ffi::OsStr, path::Path, sync::Arc};
 
 use anyhow::{Context, Result};
 use rehearsal::{COMPOSE_VERSION, World, seed};
@@ -26,9 +20,10 @@ use super::{
     Cli, Ended, adopt as adopt_command,
     arguments::{Common, RehearseArguments},
     console::Console,
-    events, plan,
+    events,
+    interrupt::watch_reading,
+    plan,
     settings::Settings,
-    signals::on_signal,
     table::plain,
 };
 use crate::{
@@ -56,7 +51,7 @@ pub(super) fn run(arguments: &RehearseArguments, cli: Cli) -> Result<(), Ended> 
     // Holds every file of the rehearsal.
     let folder = compose::Folder::of_rehearsal();
     let folder = folder.context("failed to create a temporary directory for the rehearsal")?;
-    remove_on_signal(folder.path(), console)?;
+    watch_reading(console);
     let is_own = is_own(&name, arguments, common, &settings.location);
     let stage = if is_own {
         of_user(&name, &settings.location, folder.path(), console)?
@@ -239,29 +234,3 @@ fn is_own(name: &StackName, arguments: &RehearseArguments, common: &Common, at: 
         || common.dir.is_some()
         || (arguments.stack.is_some() && has_directory())
 }
-
-/// Removes `folder` and exits on SIGINT, SIGTERM and SIGHUP.
-fn remove_on_signal(folder: &Path, console: &Arc<Console>) -> Result<()> {
-    let (folder, console) = (folder.to_owned(), Arc::clone(console));
-    on_signal(move |code| {
-        console.done();
-        compose::remove_folders();
-        // A shell replaces this process. Otherwise, the thread of the rehearsal could recreate the directory, or end the
-        // process with another code.
-        let failed = Command::new("/bin/sh")
-            .args(["-c", REMOVE, "stacklift"])
-            .arg(&folder)
-            .arg(code.to_string())
-            .env_clear()
-            .exec();
-        console.warning(&format!(
-            "failed to delete the copies in {}: {failed}",
-            folder.display()
-        ));
-        process::exit(code);
-    })
-    .context("failed to handle signals")
-}
-
-/// Removes the directory `$1` and exits with `$2`.
-const REMOVE: &str = r#"trap '' INT TERM HUP; rm -rf -- "$1"; exit "$2""#;

@@ -56,8 +56,9 @@ static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub fn remove_all() {
     let mut folders = lock(&FOLDERS);
     for folder in folders.drain(..) {
-        // The process ends anyway, and the user cannot do anything about an empty folder.
-        fs::remove_dir_all(folder).ok();
+        // Another thread may still write. The process ends anyway, and the next one removes what is left.
+        let removed = fs::remove_dir_all(&folder);
+        removed.or_else(|_| fs::remove_dir_all(&folder)).ok();
     }
     mem::forget(folders);
 }

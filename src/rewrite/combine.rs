@@ -202,13 +202,10 @@ impl Combining<'_, '_> {
         if plain.is_empty() || (is_known && is_literal) {
             return value.clone();
         }
-        if let Some(said) = said.and_then(Value::as_str) {
-            if let Some(kept) = self.variables.expression(said, &plain) {
-                return Value::from(kept);
-            }
-            if self.variables.solve(said, &plain) {
-                return Value::from(said);
-            }
+        if let Some(said) = said.and_then(Value::as_str)
+            && let Some(kept) = self.variables.expression(said, &plain)
+        {
+            return Value::from(kept);
         }
         if let Some(moved) = self.variables.moved(service, name, &plain) {
             return Value::from(moved);
@@ -296,9 +293,6 @@ impl Combining<'_, '_> {
             && !self.avoid.keys.contains(&key)
             && self.variables.are_known(said)
         {
-            return Value::from(said);
-        }
-        if plain.is_some_and(|plain| self.variables.solve(said, &plain)) {
             return Value::from(said);
         }
         self.give_up(names, value, place);

@@ -123,12 +123,13 @@ fn values_of_other_env_files_become_variables() {
       EMPTY: \"\"
       KEY: \"${KEY}\"
       LITERAL: x
-      OF_INCLUDE: \"v-${TAG}\"
+      OF_INCLUDE: \"${OF_INCLUDE}\"
       PASS: \"${PASS}\"
       PORT: \"${A_PORT}\"
 "
     );
-    let env = "PORT=8000\nPASS='se$cret'\nDATA=./data\nABS=/abs\nA_PORT=9\nKEY=\"a'b\"\nTAG=1\n";
+    let env =
+        "PORT=8000\nPASS='se$cret'\nDATA=./data\nABS=/abs\nA_PORT=9\nKEY=\"a'b\"\nOF_INCLUDE=v-1\n";
     assert_eq!(combined.env, env);
     assert!(combined.written.is_empty() && combined.secret.is_empty());
 }

@@ -1,12 +1,9 @@
 //! The variables of the new text: those of the project, and new ones with values from other env files.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeSet, HashMap},
-};
+use std::collections::{BTreeSet, HashMap};
 
 use composefile::{
-    interpolate::{self, Occurrence, interpolate},
+    interpolate::{self, interpolate},
     reader::NAME_FILES,
 };
 
@@ -24,8 +21,6 @@ pub(super) struct Variables<'a> {
     added: Vec<(String, String)>,
     /// Every name in the files.
     named: BTreeSet<String>,
-    /// The names that must stay unset for the expressions that are kept.
-    unset: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> Variables<'a> {
@@ -39,7 +34,6 @@ impl<'a> Variables<'a> {
             own: own.collect(),
             added: Vec::new(),
             named: resolved.model.map(names_in).unwrap_or_default(),
-            unset: RefCell::default(),
         }
     }
 
@@ -78,48 +72,9 @@ impl<'a> Variables<'a> {
         candidates.find(|candidate| self.gives(candidate, value))
     }
 
-    /// Sets the only variable of a text so that the text gives `value`. Returns whether that was possible. This is for
-    /// variables that an included `.env` sets, which are not variables of the project.
-    pub(super) fn solve(&mut self, said: &str, value: &str) -> bool {
-        let Some(solved) = self.solved(said, value) else {
-            return false;
-        };
-        self.added.push(solved);
-        let gives = self.gives(said, value);
-        if !gives {
-            self.added.pop();
-        }
-        gives
-    }
-
-    /// Whether an expression gives a value. Notes which variables must stay unset for that.
+    /// Whether an expression gives a value.
     fn gives(&self, expression: &str, value: &str) -> bool {
-        let asked = RefCell::new(BTreeSet::new());
-        let lookup = |name: &str| {
-            let found = self.value(name);
-            if found.is_none() {
-                asked.borrow_mut().insert(name.to_owned());
-            }
-            found
-        };
-        let gives = interpolate(expression, &lookup).is_ok_and(|given| given == value);
-        if gives {
-            self.unset.borrow_mut().append(&mut asked.borrow_mut());
-        }
-        gives
-    }
-
-    /// The only variable of an expression, and the value with which the expression gives `value`.
-    fn solved(&self, said: &str, value: &str) -> Option<(String, String)> {
-        let occurrences = interpolate::occurrences(said);
-        let [Occurrence { span, name, .. }] = occurrences.as_slice() else {
-            return None;
-        };
-        let literal = |text| interpolate(text, &|_| None).ok();
-        let (before, after) = (literal(&said[..span.start])?, literal(&said[span.end..])?);
-        let needed = value.strip_prefix(&*before)?.strip_suffix(&*after)?;
-        let is_free = self.is_free(name) && !self.unset.borrow().contains(*name);
-        (is_free && !needed.is_empty()).then(|| ((*name).to_owned(), needed.to_owned()))
+        interpolate(expression, &|name| self.value(name)).is_ok_and(|given| given == value)
     }
 
     /// A variable with the value of a service's variable. It has the same name; otherwise, the name of the service is put

@@ -12,17 +12,6 @@ use crate::{
     rewrite::{env::stack_env, portainer},
 };
 
-/// What is mounted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mounted {
-    /// A volume without a name.
-    Anonymous,
-    /// The volume with this key.
-    Volume(String),
-    /// A host path, a tmpfs, …
-    Other,
-}
-
 /// An item of `volumes`.
 #[derive(Clone)]
 pub(super) struct MountItem<'d> {
@@ -32,7 +21,20 @@ pub(super) struct MountItem<'d> {
     /// The same, as it is written in the long syntax.
     written: String,
     kind: MountType,
-    pub(super) mounted: Mounted,
+    /// A host path or the key of a volume; empty for an anonymous volume.
+    source: String,
+}
+
+impl MountItem<'_> {
+    /// Whether it is a volume without a name.
+    pub(super) fn is_anonymous(&self) -> bool {
+        self.volume() == Some("")
+    }
+
+    /// The key of a volume.
+    pub(super) fn volume(&self) -> Option<&str> {
+        (self.kind == MountType::Volume).then_some(&self.source)
+    }
 }
 
 /// The `volumes` of each service of a chain. `!override` and `!reset` hide those before.
@@ -76,18 +78,10 @@ pub(super) fn mounts<'d>(reader: &Reader<'d, '_>, list: Node<'d>) -> Vec<MountIt
             target: clean(&written),
             written,
             kind,
-            mounted: mounted(kind, &source),
+            source,
         })
     };
     list.items().filter_map(mount).collect()
-}
-
-fn mounted(kind: MountType, source: &str) -> Mounted {
-    match kind {
-        MountType::Volume if source.is_empty() => Mounted::Anonymous,
-        MountType::Volume => Mounted::Volume(source.to_owned()),
-        MountType::Bind | MountType::Other => Mounted::Other,
-    }
 }
 
 /// Whether a key of the top-level `volumes` is an external volume with this name.

@@ -13,7 +13,7 @@ use composefile::{
 use crate::rewrite::faithful::{
     Finding, Kind,
     findings::{Findings, NewEntry, NewValue},
-    mounts::{MountItem, Mounted, is_external, mounts},
+    mounts::{MountItem, is_external, mounts},
     runs::{Runs, ServiceRuns},
 };
 
@@ -94,8 +94,8 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         let mut declared = list.map_or_else(Vec::new, |list| mounts(self.reader, list));
         declared.retain(|mount| mount.target == target);
         match declared.last() {
-            Some(mount) if self.is_named(&mount.mounted, volume) => return None,
-            Some(mount) if mount.mounted != Mounted::Anonymous => {
+            Some(mount) if self.is_named(mount, volume) => return None,
+            Some(mount) if !mount.is_anonymous() => {
                 self.conflict(service, mount.item, target);
                 return None;
             }
@@ -112,15 +112,16 @@ impl<'d> AnonymousVolumes<'_, 'd, '_> {
         if declared.is_empty() {
             return Some(format!("{key}:{}", escaped(target)));
         }
-        declared.retain(|mount| mount.mounted == Mounted::Anonymous);
+        declared.retain(MountItem::is_anonymous);
         for mount in &declared {
             self.replace(mount, &key);
         }
         None
     }
 
-    fn is_named(&self, mounted: &Mounted, volume: &str) -> bool {
-        matches!(mounted, Mounted::Volume(key) if is_external(self.reader, key, volume))
+    fn is_named(&self, mount: &MountItem<'_>, volume: &str) -> bool {
+        let key = mount.volume();
+        key.is_some_and(|key| is_external(self.reader, key, volume))
     }
 
     fn is_tmpfs(&self, service: Service<'d>, target: &str) -> bool {

@@ -57,13 +57,11 @@ fn remove_create<'d>(service: Service<'d>, item: Node<'d>, found: &mut Findings<
     let others = others.filter_map(|entry| Some((entry.name()?, entry.value.as_str()?)));
     let others = others.map(|(name, value)| (name.to_owned(), NewValue::Word(value.to_owned())));
     let others: Vec<NewEntry> = others.collect();
-    if !is_block(bind.value) {
-        found.replace_value(bind.value, &NewValue::Mapping(others));
-    } else if others.is_empty() {
-        let empty = (BIND.to_owned(), NewValue::Mapping(others));
-        found.replace(item, bind, &[empty]);
+    if is_block(item) {
+        let others = (BIND.to_owned(), NewValue::Mapping(others));
+        found.replace(item, bind, &[others]);
     } else {
-        found.remove(bind.value, creates);
+        found.replace_value(bind.value, &NewValue::Mapping(others));
     }
 }
 

@@ -23,31 +23,27 @@ fn replace<'d>(reader: &Reader<'d, '_>, service: Service<'d>, found: &mut Findin
         return;
     }
     let name = service.name;
-    let image = image_name(reader, name);
-    let notice = || {
-        format!(
-            "Portainer does not build service {name}, and uses the image {image} of this host. To rebuild the image, {}",
-            rebuild(name)
-        )
-    };
-    let line = service.node.line();
-    if let Some(own) = service.node.get("image") {
-        let text = own.as_str().map(|text| reader.read(text));
-        if text.is_some_and(|text| text.is_ok_and(|text| text.is_empty())) {
-            found.notice(line, notice());
-            found.set(own, &image);
-        } else {
-            let rebuild = rebuild(name);
+    let (line, rebuild) = (service.node.line(), rebuild(name));
+    match service.node.get("image") {
+        Some(own) if own.as_str().map(|text| reader.read(text)) == Some(Ok("".into())) => {
+            return found.not_simple(own);
+        }
+        Some(_) => {
             let message = format!(
                 "Portainer does not build the image of service {name}: to rebuild it, {rebuild}"
             );
             found.notice(line, message);
+            found.remove(service.node, build);
         }
-        found.remove(service.node, build);
-    } else {
-        found.notice(line, notice());
-        let new = ("image".to_owned(), NewValue::Text(image.clone()));
-        found.replace(service.node, build, &[new]);
+        None => {
+            let image = image_name(reader, name);
+            let message = format!(
+                "Portainer does not build service {name}, and uses the image {image} of this host. To rebuild the image, {rebuild}"
+            );
+            found.notice(line, message);
+            let new = ("image".to_owned(), NewValue::Text(image));
+            found.replace(service.node, build, &[new]);
+        }
     }
     pull_policy(service, found);
 }
@@ -78,6 +74,7 @@ fn pull_policy<'d>(service: Service<'d>, found: &mut Findings<'d>) {
         _ => {}
     }
 }
+
 /// What a later change of the image needs.
 fn rebuild(service: &str) -> String {
     format!(
