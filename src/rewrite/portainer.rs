@@ -11,6 +11,9 @@ pub const STACK_ENV: &str = "stack.env";
 /// The container of Portainer sets these variables, and they override `stack.env`.
 pub const SET_BY_PORTAINER: [&str; 3] = ["HOME", "HOSTNAME", "PATH"];
 
+/// Stands for their values, which this program does not know.
+pub const UNKNOWN: &str = "\0";
+
 static NO_FILES: EnvFiles = EnvFiles::new();
 
 /// The context in which Portainer reads a stack in `folder`. `home` and `shell` are those of its container.

@@ -54,6 +54,8 @@ fn variables_are_kept_where_they_give_the_same() {
         // A path that depends on the directory, and a variable of the shell.
         (json!("/srv/web/data"), json!("${DATA}"), "/srv/web/data"),
         (json!("x"), json!("$SHELL_X"), "x"),
+        // Portainer's container sets it.
+        (json!("x"), json!("${HOSTNAME:-x}"), "x"),
         // Nothing to keep.
         (json!("$$x"), json!("$$x"), ""),
         (json!(1.5), json!(1.5), "1.5"),

@@ -10,7 +10,11 @@ use composefile::{
 use super::{Resolved, names_in};
 use crate::{
     model::Variable,
-    rewrite::{env::stack_env, faithful::encoded, portainer::SET_BY_PORTAINER},
+    rewrite::{
+        env::stack_env,
+        faithful::encoded,
+        portainer::{SET_BY_PORTAINER, UNKNOWN},
+    },
 };
 
 pub(super) struct Variables<'a> {
@@ -52,6 +56,9 @@ impl<'a> Variables<'a> {
     }
 
     fn value(&self, name: &str) -> Option<String> {
+        if SET_BY_PORTAINER.contains(&name) {
+            return Some(UNKNOWN.to_owned());
+        }
         if name == "COMPOSE_PROJECT_NAME" {
             return Some(self.resolved.project.to_owned());
         }
@@ -110,7 +117,7 @@ impl<'a> Variables<'a> {
     /// Whether the shell leaves the value that `stack.env` gives a variable in effect.
     fn is_seen(&self, name: &str) -> bool {
         let shell = (self.resolved.shell)(name);
-        shell.is_none() || shell == self.value(name)
+        !SET_BY_PORTAINER.contains(&name) && (shell.is_none() || shell == self.value(name))
     }
 
     /// Whether a name can be given to a new variable.

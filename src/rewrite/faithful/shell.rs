@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use composefile::{interpolate::occurrences, reader::Reader};
 
-use crate::rewrite::portainer::SET_BY_PORTAINER;
+use crate::rewrite::portainer::{SET_BY_PORTAINER, UNKNOWN};
 
 /// The value of a variable in Portainer. What its own container sets, this program does not know.
 pub(super) fn there(reader: &Reader<'_, '_>, name: &str) -> Option<String> {
-    const UNKNOWN: &str = "\0";
     if SET_BY_PORTAINER.contains(&name) {
         return Some(UNKNOWN.to_owned());
     }
