@@ -461,6 +461,16 @@ impl<'s> Restoration<'s, '_, '_> {
             // A mark that is missing only makes the list less exact.
             let _ = self.run.mark_unfinished();
             let id = &self.saved.id;
+            let mut flags = Vec::new();
+            if self.restore.cause == Cause::Wanted && self.restore.snapshot.is_some() {
+                flags.extend(["--to", id]);
+            }
+            if self.restore.scope == Scope::EngineOnly {
+                flags.push("--engine-only");
+            }
+            if self.restore.cause != Cause::Failure {
+                self.run.store().mark_as_restore(&flags);
+            }
             let mut command = self.run.undo_command(&self.snapshot().stack, id);
             if self.engine_only {
                 command += " --engine-only";
@@ -493,7 +503,8 @@ impl fmt::Display for RecordStep {
             Self::Delete(_) => "the Portainer stack is deleted",
             Self::Update(..) => "the Portainer stack gets its Compose file and variables back",
             Self::Create(_, Some(git)) => {
-                return write!(f, "the Portainer stack is recreated from {git} as it is now, with a new ID");
+                let webhook = if git.has_webhook { " and without its webhook" } else { "" };
+                return write!(f, "the Portainer stack is recreated from {git} as it is now, with a new ID{webhook}");
             }
             Self::Create(_, None) => "the Portainer stack is recreated, with a new ID",
             Self::Stop(_) => "the Portainer stack is stopped",

@@ -82,6 +82,7 @@ pub fn plan(situation: &Situation, ways: Ways) -> Result<PlanReport> {
     let containers = report.stack.containers.as_ref();
     if report.was_in_portainer == Some(true)
         && report.stack.portainer_stack.is_none()
+        && report.stack.interrupted_run.is_none()
         && containers.is_some_and(|all| all.all == 0)
         && situation.has_run()
     {

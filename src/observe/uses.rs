@@ -1,9 +1,11 @@
 //! Who may use the containers of a stack (B23).
 
+use std::collections::BTreeSet;
+
 use super::{Situation, warning};
 use crate::{
     finding::Finding,
-    model::{Container, Grant, Uses},
+    model::{Access, Container, Grant, Uses},
     portainer::Standing,
     text::printable,
 };
@@ -75,7 +77,16 @@ impl Situation<'_> {
         }
         // Only administrators may list them.
         let people = portainer.people().unwrap_or_default();
-        let grants = shared.map(|access| people.grants(access));
+        // A new stack belongs to the user of the API key (B24).
+        let of_key = portainer.user().ok().filter(|_| standing.is_none());
+        let of_key = of_key.filter(|user| user.is_administrator == Some(false));
+        let owner = of_key.and_then(|user| user.id).map(|id| Access {
+            users: BTreeSet::from([id]),
+            ..Access::default()
+        });
+        let grants = shared
+            .or(owner.as_ref())
+            .map(|access| people.grants(access));
         uses.stack = grants.unwrap_or_default();
         let of_containers = own.into_iter();
         let given = of_containers.map(|(id, (_, access))| (id, people.grants(&access)));

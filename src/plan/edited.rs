@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{RecordFacts, Sent};
 use crate::{
     model::{Container, PORTAINER_FOLDERS, Record, Variable, is_folder_of, values},
-    rewrite::{env::stack_env, faithful::renamed},
+    rewrite::{env::stack_env, faithful::renamed, portainer::SET_BY_PORTAINER},
     snapshot::LastSent,
     text::{any_of, listed, plural, printable},
 };
@@ -80,11 +80,16 @@ impl RecordFacts<'_> {
     }
 }
 
-/// Whether Portainer's Compose reads the same values. An export writes `a # b`, of which Compose reads `a`, in another form.
-fn are_same_values(one: &[Variable], other: &[Variable]) -> bool {
-    let shell = |name: &str| Some(format!("\0{name}"));
-    let read = |env| dotenv::parse(&stack_env(env), &shell).ok();
-    values(one) == values(other) || read(one).is_some_and(|value| Some(value) == read(other))
+/// Whether Portainer's Compose reads in `has` the values of `sent`. An export writes `a # b`, of which Compose reads `a`, in another
+/// form; and what somebody entered in Portainer, such as `a$B`, may name a variable that has no value there.
+fn are_same_values(has: &[Variable], sent: &[Variable]) -> bool {
+    let named = |name: &str| Some(format!("\0{name}"));
+    let of_portainer = |name: &str| named(name).filter(|_| SET_BY_PORTAINER.contains(&name));
+    let read = |env, lookup| dotenv::parse(&stack_env(env), lookup).ok();
+    let wanted = read(sent, &named);
+    let is_read =
+        wanted.is_some() && [read(has, &named), read(has, &of_portainer)].contains(&wanted);
+    values(has) == values(sent) || is_read
 }
 
 /// Whether two texts mean the same to Portainer: it passes the project's name itself, so a `name` that an export wrote (M15)
@@ -188,7 +193,7 @@ pub(super) fn why_changed(
     let last = last.and_then(|sent| sent.contents);
     let has_text = last.is_some_and(|last| last.text == sent.text);
     let has_values = !has_text && last.is_some_and(|last| values(last.env) == values(sent.env));
-    // The text has the values of other env files.
+    // The text or the variables have the values of other env files.
     let env_file = match env_files {
         [] => None,
         [file] => Some(printable(file).into_owned()),
@@ -207,7 +212,7 @@ pub(super) fn why_changed(
     let may_have_changed = [
         (!has_text).then(|| "the Compose file".to_owned()),
         (!has_values).then(|| ".env".to_owned()),
-        env_file.filter(|_| !has_text),
+        env_file,
         variable.filter(|_| !has_text && !has_values),
     ];
     let changed: Vec<String> = may_have_changed.into_iter().flatten().collect();
@@ -233,6 +238,9 @@ mod tests {
             ("a b", "a b c", false),
             ("$B", "'$B'", false),
             ("$B", "$C", false),
+            ("a$B", "a", true),
+            ("a", "a$B", false),
+            ("a$HOME", "a", false),
             ("'", "\"", false),
         ] {
             let found = are_same_values(&env(one), &env(other));

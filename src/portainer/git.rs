@@ -32,6 +32,9 @@ pub struct Repository {
     pub additional_files: Vec<String>,
     /// How often Portainer looks for a new commit, as it writes durations: `5m`.
     pub auto_update: Option<String>,
+    /// Whether a webhook deploys it. Its address is secret, and a new Portainer stack gets another one.
+    #[serde(default)]
+    pub has_webhook: bool,
     /// The user name of a private repository.
     pub user: Option<String>,
     #[serde(skip)]
@@ -71,6 +74,7 @@ impl Repository {
             path: text(&git["ConfigFilePath"]).unwrap_or_default(),
             additional_files: files.into_iter().flatten().filter_map(text).collect(),
             auto_update: update.filter(|interval| !interval.is_empty()),
+            has_webhook: text(&record["AutoUpdate"]["Webhook"]).is_some_and(|id| !id.is_empty()),
             user: text(&git["Authentication"]["Username"]),
             skip_tls_verify: git["TLSSkipVerify"] == true,
             commit: text(&git["ConfigHash"]).unwrap_or_default(),
@@ -257,7 +261,7 @@ fn hint_of(response: &Response) -> Option<&'static str> {
             "check --git: Portainer itself has to reach the Git server, and its container may not know the names of this host"
         }
         500 if said.contains("from disk") => {
-            "the repository has no such file: check --path and --ref"
+            "the repository has no such file: check --path, --additional-file and --ref"
         }
         500 => "check --git, --ref and --path",
         _ => return None,

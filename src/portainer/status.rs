@@ -10,6 +10,7 @@ use crate::model::Rights;
 /// The user of the API key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
+    pub id: Option<i64>,
     pub name: Option<String>,
     /// Whether the user is an administrator; `None` where the response does not say. Other users may not see every record.
     pub is_administrator: Option<bool>,
@@ -27,6 +28,7 @@ impl PortainerReader {
     pub fn user(&self) -> Result<User> {
         let user = self.json("/api/users/me", "get the user of the API key")?;
         Ok(User {
+            id: user["Id"].as_i64(),
             name: user["Username"].as_str().map(str::to_owned),
             is_administrator: user["Role"].as_i64().map(|role| role == 1),
         })

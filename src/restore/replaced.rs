@@ -170,16 +170,9 @@ impl Restoration<'_, '_, '_> {
             StackText::default()
         });
         let containers = self.run.containers(&self.snapshot().stack)?;
-        let mut flags = Vec::new();
-        if restore.cause == Cause::Wanted && restore.snapshot.is_some() {
-            flags.extend(["--to".to_owned(), self.saved.id.clone()]);
-        }
-        if restore.scope == Scope::EngineOnly {
-            flags.push("--engine-only".to_owned());
-        }
         let subject = Subject {
             command: "restore",
-            flags: &flags,
+            flags: &[],
             stack: &stack,
             source: &source,
             endpoint: self.snapshot().endpoint,
@@ -212,6 +205,19 @@ impl Restoration<'_, '_, '_> {
         let mut told = carried(step);
         if is_edited(step, replaced) {
             told.push(Finding::of_stack("what was edited in Portainer since the last adoption is removed, and kept in a new snapshot"));
+        }
+        let saved = self.snapshot().record.found();
+        if let (RecordStep::Update(..), Some(wanted), Some(now)) =
+            (step, saved, replaced.record.found())
+        {
+            if wanted.access.is_some() && wanted.access != now.access {
+                told.push(Finding::of_stack(
+                    "who may use the stack in Portainer becomes as it was then",
+                ));
+            }
+            if wanted.git.is_some() {
+                told.push(Finding::of_stack("the Portainer stack was detached from its Git repository since then, and stays detached"));
+            }
         }
         let (name, stack) = (self.restore.name.as_str(), self.stack());
         if let RecordStep::Delete(record) = step

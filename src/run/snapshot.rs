@@ -21,7 +21,7 @@ use crate::{
 pub struct Subject<'a> {
     /// The command that takes it.
     pub command: &'static str,
-    /// The flags that name the repository of a Git stack, or that choose what a restore restores.
+    /// The flags that name the repository of a Git stack.
     pub flags: &'a [String],
     pub stack: &'a Stack,
     pub source: &'a StackText,

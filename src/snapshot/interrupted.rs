@@ -67,17 +67,15 @@ impl Place {
         if !is_open && !is_not_deployed {
             return None;
         }
-        let last = store.last();
-        let flags = |of_restore: bool| {
-            let last = last.as_ref();
-            let last = last.filter(|last| (last.command == "restore") == of_restore);
-            last.map_or_else(Vec::new, |last| last.flags.clone())
-        };
+        let restore_flags = store.restore_flags();
+        let last = store.last().filter(|_| restore_flags.is_none());
         let unfinished = |left| Unfinished {
             left,
-            flags: flags(false),
+            flags: last
+                .as_ref()
+                .map_or_else(Vec::new, |last| last.flags.clone()),
             restore_flags: {
-                let mut flags = flags(true);
+                let mut flags = restore_flags.clone().unwrap_or_default();
                 // Only Portainer tells how the request ended.
                 flags.retain(|flag| !is_unanswered || flag != "--engine-only");
                 flags

@@ -33,8 +33,10 @@ const SNAPSHOT: &str = ".json";
 const NEWEST: usize = 9;
 /// The file that exists while the last run that changed something has not ended as intended.
 pub(super) const UNFINISHED: &str = "unfinished";
-/// What is in it if that run ended with an error.
-const FAILED: &str = "failed\n";
+/// Its first line if that run ended with an error.
+const FAILED: &str = "failed";
+/// A line of it if that run was a restore. The flags that chose what it restores follow, one a line.
+const RESTORE: &str = "restore";
 /// The mark of an adoption that failed, after which other containers run than Portainer has.
 pub(super) const NOT_DEPLOYED: &str = "not-deployed";
 /// The file that reserves disk space and an inode for a request: it is removed if a request does not fit.
@@ -248,9 +250,26 @@ impl Store {
         last.map(|saved| saved.snapshot)
     }
 
-    /// Whether that was a restore.
+    /// Whether the last run was a restore.
     pub fn was_restored(&self) -> bool {
-        self.last().is_some_and(|last| last.command == "restore")
+        let has_saved = || self.last().is_some_and(|last| last.command == "restore");
+        self.restore_flags().is_some() || has_saved()
+    }
+
+    /// The flags that chose what the last run restored, if it was a restore and has not ended as intended.
+    pub(super) fn restore_flags(&self) -> Option<Vec<String>> {
+        let marks = self.marks();
+        let mut lines = marks
+            .iter()
+            .map(|mark| mark.lines().skip_while(|line| *line != RESTORE));
+        let flags = lines.find_map(|mut lines| lines.next().map(|_| lines))?;
+        Some(flags.map(str::to_owned).collect())
+    }
+
+    /// The texts of the marks of unfinished runs.
+    fn marks(&self) -> Vec<String> {
+        let marks = self.dirs.iter().map(|dir| dir.join(UNFINISHED));
+        marks.filter_map(|mark| folder::read(&mark).ok()).collect()
     }
 
     /// Marks the stack: a run is about to change it. The mark stays if the run does not end as intended.
@@ -260,16 +279,21 @@ impl Store {
         for (name, contents) in [(RESERVE, RESERVED.as_slice()), (UNFINISHED, b"")] {
             self.mark(name, contents, "the mark of an unfinished run")?;
         }
-        if self.has_failed() {
+        if self.marks().iter().any(|mark| !mark.is_empty()) {
             self.mark_as("");
         }
         Ok(())
     }
 
+    /// Notes in the mark that the run is a restore with these flags. It takes no snapshot where there is nothing to save.
+    pub fn mark_as_restore(&self, flags: &[&str]) {
+        self.mark_as(&format!("\n{RESTORE}\n{}", flags.join("\n")));
+    }
+
     /// Notes in the mark that the run ended with an error.
     pub fn mark_failed(&self) {
-        if self.own().join(UNFINISHED).exists() {
-            self.mark_as(FAILED);
+        if let Ok(mark) = folder::read(&self.own().join(UNFINISHED)) {
+            self.mark_as(&format!("{FAILED}{mark}"));
         }
     }
 
@@ -280,9 +304,7 @@ impl Store {
 
     /// Whether the last run that changed something ended with an error.
     pub fn has_failed(&self) -> bool {
-        let mut marks = self.dirs.iter().map(|dir| dir.join(UNFINISHED));
-        let is_failed = |mark: PathBuf| folder::read(&mark).is_ok_and(|text| text == FAILED);
-        self.is_not_deployed() || marks.any(is_failed)
+        self.is_not_deployed() || self.marks().iter().any(|mark| mark.starts_with(FAILED))
     }
 
     /// Frees the space that [`Self::mark_unfinished`] reserved. Returns whether there was any.

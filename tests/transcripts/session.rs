@@ -208,7 +208,12 @@ impl Session {
                 let names = names.iter().copied().map(str::to_owned);
                 self.bench.access(|access| access.teams = names.collect());
             }
-            ["container", name, "belongs", "to", "teams", teams] => self.belongs(name, teams)?,
+            ["container", name, "belongs", "to", "teams", teams] => {
+                self.belongs(name, teams, "[]")?;
+            }
+            ["container", name, "belongs", "to", "users", users] => {
+                self.belongs(name, "[]", users)?;
+            }
             ["container", name, "has", "a", "process"] => self.start_process(name),
             // What it says of its process is in other numbers than those of this host.
             ["container", name, "has", "another", "process"] => {
@@ -333,10 +338,11 @@ impl Session {
         Ok(())
     }
 
-    fn belongs(&self, container: &str, teams: &str) -> Result<(), String> {
+    fn belongs(&self, container: &str, teams: &str, users: &str) -> Result<(), String> {
         let control = ResourceControl {
             id: 500,
             teams: serde_json::from_str(teams).map_err(|error| error.to_string())?,
+            users: serde_json::from_str(users).map_err(|error| error.to_string())?,
             ..ResourceControl::default()
         };
         let id = self.container_id(container);

@@ -37,6 +37,7 @@ pub(in crate::cli) fn repository(flags: &GitArguments, file: &str) -> Result<Opt
         path: flags.path.clone().unwrap_or_else(|| file.to_owned()),
         additional_files: flags.additional.clone(),
         auto_update: flags.auto_update.clone(),
+        has_webhook: false,
         user,
         password,
         skip_tls_verify: flags.git_skip_tls_verify,

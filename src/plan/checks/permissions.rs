@@ -37,7 +37,7 @@ pub fn environment(environment: &Environment, endpoint: i64) -> Option<Finding> 
             format!(
                 "cannot verify that environment {endpoint} is this host: the API key does not see container {container} there"
             ),
-            "use an administrator's API key, or give the user of this key access to the container in Portainer",
+            "use an administrator's API key, or one whose user has access to the stack's containers in Portainer",
         ),
         // M17
         Environment::OtherSocket(socket) => Finding::new(
