@@ -36,6 +36,9 @@ const EXPOSED: usize = 3;
 /// How many values of one key are tried at most.
 const MOST: usize = 100;
 
+/// How many log options or limits are tried with and without each.
+const PARTED: usize = 5;
+
 /// The service of a container.
 #[derive(Default)]
 pub(super) struct Draft {
@@ -224,13 +227,20 @@ impl Drafting<'_> {
         let default = self.read.log_driver.as_ref();
         let is_default = default.is_none_or(|default| default == driver);
         let driver = json!({ "driver": driver });
-        match self.one.present("/HostConfig/LogConfig/Config") {
+        let options = self.one.present("/HostConfig/LogConfig/Config");
+        match options.and_then(Value::as_object) {
             None if is_default => self.choose("logging", [Value::Null, driver]),
             None => self.choose("logging", [driver, Value::Null]),
             Some(options) => {
-                let mut both = driver;
-                both["options"] = options.clone();
-                self.choose("logging", [both, json!({ "options": options })]);
+                let forms = parts(options).into_iter().flat_map(|options| {
+                    if options.is_empty() {
+                        return [Value::Null, driver.clone()];
+                    }
+                    let mut both = driver.clone();
+                    both["options"] = options.clone().into();
+                    [both, json!({ "options": options })]
+                });
+                self.choose("logging", forms);
             }
         }
     }
@@ -267,7 +277,9 @@ impl Drafting<'_> {
         let shared = number("ShmSize").filter(|&size| size != 64 << 20);
         let memory = memory.map(bytes);
         self.set("memswap_limit", swap.map_or(Value::Null, bytes));
-        self.set("shm_size", shared.map_or(Value::Null, bytes));
+        if let Some(size) = shared {
+            self.choose("shm_size", [bytes(size), Value::Null]);
+        }
         let swappiness = number("MemorySwappiness").filter(|&percent| percent != -1);
         self.set("mem_swappiness", swappiness);
         let runtime = one.text("/HostConfig/Runtime");
@@ -344,17 +356,21 @@ impl Drafting<'_> {
             }
         });
         self.set("devices", devices.collect::<Vec<_>>());
-        let limits = || self.one.items("/HostConfig/Ulimits");
-        let name = |limit: &Value| limit["Name"].as_str().unwrap_or_default().to_owned();
-        let pair = |limit: &Value| json!({ "soft": limit["Soft"], "hard": limit["Hard"] });
-        let pairs: Fields = limits().map(|limit| (name(limit), pair(limit))).collect();
-        let single = limits().map(|limit| match &limit["Soft"] {
-            soft if *soft == limit["Hard"] => (name(limit), soft.clone()),
-            _ => (name(limit), pair(limit)),
+        let limits = self.one.items("/HostConfig/Ulimits").map(|limit| {
+            let pair = json!({ "soft": limit["Soft"], "hard": limit["Hard"] });
+            (limit["Name"].as_str().unwrap_or_default().to_owned(), pair)
         });
-        let single: Fields = single.collect();
-        if !pairs.is_empty() {
-            self.choose("ulimits", [pairs.into(), single.into()]);
+        let limits: Fields = limits.collect();
+        let single = |(name, pair): (&String, &Value)| match &pair["soft"] {
+            soft if *soft == pair["hard"] => (name.clone(), soft.clone()),
+            _ => (name.clone(), pair.clone()),
+        };
+        let forms = parts(&limits).into_iter().flat_map(|pairs| {
+            let single: Fields = pairs.iter().map(single).collect();
+            [pairs.into(), single.into()]
+        });
+        if !limits.is_empty() {
+            self.choose("ulimits", forms);
         }
     }
 
@@ -634,6 +650,21 @@ fn settings(object: &Value, fields: &str) -> Fields {
         .collect()
 }
 
+/// What a file may have had of the settings of a container, the whole first: the daemon adds its own (`log-opts`,
+/// `default-ulimits`) to those of the file.
+fn parts(all: &Fields) -> Vec<Fields> {
+    if all.len() > PARTED {
+        return vec![all.clone(), Fields::new()];
+    }
+    all.iter().fold(vec![Fields::new()], |parts, (key, value)| {
+        let with = parts.iter().cloned().map(|mut part| {
+            part.insert(key.clone(), value.clone());
+            part
+        });
+        with.chain(parts.iter().cloned()).collect()
+    })
+}
+
 /// The name of the secret that a mount is.
 pub(super) fn secret(mount: &Value) -> Option<&str> {
     let name = mount["Target"].as_str()?.strip_prefix("/run/secrets/")?;
@@ -665,6 +696,24 @@ mod tests {
         reconstruct::objects::{Known, Objects},
         text::Mask,
     };
+
+    #[test]
+    fn the_daemon_may_have_added_log_options_and_limits() {
+        let all = json!({"max-file": "3", "max-size": "1m"});
+        let tried = parts(all.as_object().expect("options"));
+        let expected = [
+            json!({"max-file": "3", "max-size": "1m"}),
+            json!({"max-size": "1m"}),
+            json!({"max-file": "3"}),
+            json!({}),
+        ];
+        assert_eq!(
+            tried.into_iter().map(Value::from).collect::<Vec<_>>(),
+            expected
+        );
+        let many: Fields = (0..9).map(|at| (at.to_string(), at.into())).collect();
+        assert_eq!(parts(&many), [many, Fields::new()]);
+    }
 
     #[test]
     fn what_a_container_shows_is_written() {
