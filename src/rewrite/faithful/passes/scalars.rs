@@ -33,10 +33,16 @@ pub(super) fn scalars<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
     let in_quotes = modes.filter(|mode| !matches!(mode.scalar(), Some((_, Style::Plain)) | None));
     let entries = reader.document.nodes().flat_map(Node::own_entries);
     let commands = entries.filter(|entry| matches!(entry.name(), Some("command" | "entrypoint")));
-    let commands = commands.map(|entry| entry.value).filter(|command| {
-        let text = command.as_str().and_then(|text| reader.read(text).ok());
-        text.is_some_and(|text| splits_differently(&text))
-    });
+    for command in commands.map(|entry| entry.value) {
+        let text = command.as_str().unwrap_or_default();
+        if splits_differently(text) {
+            found.not_simple(command);
+        } else if (reader.read(text)).is_ok_and(|read| splits_differently(&read)) {
+            let message = "Compose in Portainer may split this command into other words";
+            let hint = "write it as a list, with the values of its variables";
+            found.block(command, Kind::VersionDependent, message, hint);
+        }
+    }
     let ports = reader
         .services
         .iter()
@@ -46,7 +52,7 @@ pub(super) fn scalars<'d>(reader: &Reader<'d, '_>, found: &mut Findings<'d>) {
         port.matches(':').count() > 2 && !port.contains(['[', '$'])
     });
     let newer = reader.document.newer_syntax();
-    for node in newer.chain(in_quotes).chain(commands).chain(ports) {
+    for node in newer.chain(in_quotes).chain(ports) {
         found.not_simple(node);
     }
 }
