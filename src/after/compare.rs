@@ -289,6 +289,8 @@ pub fn told_down(
             None => {}
         }
     }
+    // A container that has another name now is found twice.
+    unknown.retain(|name| times.iter().all(|(timed, _)| timed != name));
     let told = down(&times)?;
     let verb = if unknown.len() == 1 { "was" } else { "were" };
     Some(match unknown.as_slice() {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     model::Container,
-    text::{down_for, listed, said},
+    text::{down_for, listed, plural, said},
 };
 
 impl Restoration<'_, '_, '_> {
@@ -93,7 +93,7 @@ impl Restoration<'_, '_, '_> {
             said(&again, "may run again")
                 .map(|told| format!("{told}, when Portainer deploys the stack")),
             said(&Vec::from_iter(&planned.networks), "is recreated")
-                .map(|told| format!("network {told}")),
+                .map(|told| format!("{} {told}", plural(planned.networks.len(), "network"))),
         ];
         let (saved, endpoint) = (self.snapshot().endpoint, self.endpoint);
         let is_elsewhere = step.sends() && endpoint != saved;

@@ -100,9 +100,10 @@ impl Several {
 
 impl<'f> Started<'f> {
     /// A stack in `dir`, which is below `host` in `folder`.
-    pub fn new(folder: &'f Path, dir: PathBuf, options: Vec<String>, shell: Shell) -> Self {
+    pub fn new(folder: &'f Path, dir: PathBuf, options: Vec<String>, mut shell: Shell) -> Self {
         let path = folder.join("path");
         fs::create_dir(&path).expect("a folder");
+        shell.insert("PATH".to_owned(), path.display().to_string());
         Self {
             root: folder.join("host"),
             dir,
@@ -136,7 +137,6 @@ impl<'f> Started<'f> {
             .current_dir(&self.dir)
             .env_clear()
             .envs(&self.shell)
-            .env("PATH", &self.path)
             .env("STACKLIFT_ENGINE", "api")
             .env("STACKLIFT_SYSTEM_SETTINGS", "/nonexistent")
             .env("STACKLIFT_STATE_DIR", self.folder.join("state"))

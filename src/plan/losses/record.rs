@@ -36,7 +36,7 @@ pub fn use_lost(lost: &BTreeSet<Grant>) -> Option<Finding> {
     (!lost.is_empty()).then(|| Finding::of_record(&format!("the access of {who}")))
 }
 
-/// The anonymous volumes that an adoption named, and that neither the text nor a container mounts afterwards.
+/// The anonymous volumes that an adoption named or found, and that neither the text nor a container mounts afterwards.
 pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
     let deployed = facts.projects.deployed.as_ref();
     let sent = facts
@@ -56,6 +56,15 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
         let mut mounted = containers.iter().flat_map(|container| container.volumes());
         exists && !sent.contains_key(volume) && !mounted.any(|(name, _)| name == volume)
     });
+    // Portainer removes the containers of a Git stack whose deployment fails. No file names their anonymous volumes.
+    let last = facts.before.last_volumes.iter().filter(|volume| {
+        let is_told = left.contains_key(*volume) || sent.contains_key(*volume);
+        containers.is_empty() && is_id(volume) && facts.host.has_volume(volume) && !is_told
+    });
+    let last = last.map(|volume| {
+        format!("nothing mounts the volume {volume} any more, which a container had: a restore mounts it again")
+    });
+    let last: Vec<String> = last.collect();
     let left = left.iter().map(|(volume, (service, path))| {
         format!(
             "nothing mounts the volume {volume} any more, which was named for {path} of {service}"
@@ -74,7 +83,8 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
     let gone = gone.map(|(service, path, name)| {
         format!("{service} had the volume {name} at {path}, which no longer exists")
     });
-    left.chain(gone)
+    left.chain(last)
+        .chain(gone)
         .map(|loss| Finding::of_stack(&loss))
         .collect()
 }

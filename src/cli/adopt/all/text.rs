@@ -75,6 +75,7 @@ fn kinds(rest: &[&AllEntry], excluded: &[OsString]) -> String {
         StackResult::NothingToDo => "up to date",
         StackResult::NoFile => "with no file found",
         StackResult::Edited => "edited in Portainer",
+        StackResult::Refused => "never adopted",
         StackResult::LeftOut if excluded.iter().any(|own| own == OsStr::new(stack.name())) => {
             "excluded"
         }
