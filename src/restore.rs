@@ -220,6 +220,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
         run.warn(format!("snapshot {id} was taken on a Docker engine with another ID: check that this is the same host"));
     }
     run.restores(&saved);
+    run.restoring = flags(restore, &saved);
     let mut procedure = Restoration {
         restore,
         saved: &saved,
@@ -236,6 +237,7 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
         before: Vec::new(),
     };
     let ended = procedure.steps();
+    procedure.run.restoring = None;
     // An error that ended it early does not contain them.
     for what in std::mem::take(&mut procedure.trouble) {
         procedure.run.warn(what);
@@ -246,6 +248,15 @@ pub fn within(restore: &Restore, run: &mut Run) -> Result<bool> {
         procedure.name_foreign();
     }
     ended
+}
+
+/// The flags that choose what is restored, if the restore is not a part of a run that failed.
+fn flags(restore: &Restore, saved: &Saved) -> Option<Vec<String>> {
+    let is_chosen = restore.cause == Cause::Wanted && restore.snapshot.is_some();
+    let to = is_chosen.then(|| ["--to".to_owned(), saved.id.clone()]);
+    let only = (restore.scope == Scope::EngineOnly).then(|| "--engine-only".to_owned());
+    let flags = to.into_iter().flatten().chain(only).collect();
+    (restore.cause != Cause::Failure).then_some(flags)
 }
 
 /// What a restore could not bring back if every container was removed now (B16). `texts` are what Portainer has, and the Compose
@@ -461,16 +472,6 @@ impl<'s> Restoration<'s, '_, '_> {
             // A mark that is missing only makes the list less exact.
             let _ = self.run.mark_unfinished();
             let id = &self.saved.id;
-            let mut flags = Vec::new();
-            if self.restore.cause == Cause::Wanted && self.restore.snapshot.is_some() {
-                flags.extend(["--to", id]);
-            }
-            if self.restore.scope == Scope::EngineOnly {
-                flags.push("--engine-only");
-            }
-            if self.restore.cause != Cause::Failure {
-                self.run.store().mark_as_restore(&flags);
-            }
             let mut command = self.run.undo_command(&self.snapshot().stack, id);
             if self.engine_only {
                 command += " --engine-only";

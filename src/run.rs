@@ -138,6 +138,8 @@ pub struct Run<'a> {
     lock: StackLock,
     listener: &'a mut Listener<'a>,
     warned: BTreeSet<String>,
+    /// The flags that choose what it restores, while it restores.
+    pub restoring: Option<Vec<String>>,
     state: State,
     /// The requests that are not known to have finished, oldest first.
     open: Vec<Open>,
@@ -259,6 +261,7 @@ pub fn under_lock<'a, T>(
         lock,
         listener,
         warned: BTreeSet::new(),
+        restoring: None,
         state: State::untouched(),
         open: Vec::new(),
         is_prepared: false,
@@ -375,10 +378,13 @@ impl<'a> Run<'a> {
     pub fn mark_unfinished(&mut self) -> Result<()> {
         let before = || SystemTime::now().checked_sub(MARGIN);
         self.since = self.since.or_else(before);
+        let (store, restoring) = (self.store(), self.restoring.as_deref());
         if self.mark == Mark::NotSet {
-            self.holds_volumes |= self.store().is_unfinished();
-            self.store().mark_unfinished()?;
+            self.holds_volumes |= store.is_unfinished();
+            store.mark_unfinished(restoring)?;
             self.mark = Mark::Set;
+        } else if self.mark == Mark::Stays && store.is_unfinished() {
+            store.mark_unfinished(restoring)?;
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ pub struct Snapshot {
     pub taken: String,
     /// The command that took it.
     pub command: String,
-    /// The flags that named the repository of a Git stack, or that chose what a restore restores.
+    /// The flags that named the repository of a Git stack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// The stack's name.

@@ -24,7 +24,7 @@ impl Run<'_> {
         let is_at_risk = |one: &&&Container| one.removes_itself() && !one.volumes().is_empty();
         for &container in containers.iter().filter(is_at_risk) {
             self.holds_volumes = true;
-            self.store().mark_unfinished()?;
+            self.store().mark_unfinished(self.restoring.as_deref())?;
             let name = format!("{HOLDER}{:.12}", container.id());
             // A killed run left it.
             if engine.container_by_name(&name)?.is_some() {

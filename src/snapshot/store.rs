@@ -275,19 +275,21 @@ impl Store {
     /// Marks the stack: a run is about to change it. The mark stays if the run does not end as intended.
     ///
     /// Reserves space for a request (B11): a full disk must not stop the run between the removal and the create (B09).
-    pub fn mark_unfinished(&self) -> Result<()> {
-        for (name, contents) in [(RESERVE, RESERVED.as_slice()), (UNFINISHED, b"")] {
+    ///
+    /// `restore` are the flags of a restore, which takes no snapshot where there is nothing to save.
+    pub fn mark_unfinished(&self, restore: Option<&[String]>) -> Result<()> {
+        let flags = restore.map(|flags| format!("\n{RESTORE}\n{}", flags.join("\n")));
+        let contents = flags.unwrap_or_default();
+        for (name, contents) in [
+            (RESERVE, RESERVED.as_slice()),
+            (UNFINISHED, contents.as_bytes()),
+        ] {
             self.mark(name, contents, "the mark of an unfinished run")?;
         }
-        if self.marks().iter().any(|mark| !mark.is_empty()) {
-            self.mark_as("");
+        if self.marks().iter().any(|mark| *mark != contents) {
+            self.mark_as(&contents);
         }
         Ok(())
-    }
-
-    /// Notes in the mark that the run is a restore with these flags. It takes no snapshot where there is nothing to save.
-    pub fn mark_as_restore(&self, flags: &[&str]) {
-        self.mark_as(&format!("\n{RESTORE}\n{}", flags.join("\n")));
     }
 
     /// Notes in the mark that the run ended with an error.
