@@ -78,7 +78,7 @@ impl Situation<'_> {
         // Only administrators may list them.
         let people = portainer.people().unwrap_or_default();
         // A new stack belongs to the user of the API key (B24).
-        let of_key = portainer.user().ok().filter(|_| standing.is_none());
+        let of_key = standing.is_none().then(|| portainer.user().ok()).flatten();
         let of_key = of_key.filter(|user| user.is_administrator == Some(false));
         let owner = of_key.and_then(|user| user.id).map(|id| Access {
             users: BTreeSet::from([id]),

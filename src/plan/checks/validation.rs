@@ -268,25 +268,14 @@ fn required(text: &str, lookup: Lookup<'_>) -> Option<String> {
 
 /// The spans of time of a service.
 fn spans(service: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    let of_health = ["interval", "timeout", "start_period", "start_interval"].into_iter();
-    let health = service.get("healthcheck");
-    let of_health = of_health.filter_map(move |key| health?.get(key));
-    let deploy = service.get("deploy");
-    let of_deploy = DEPLOY_SPANS.into_iter();
-    let of_deploy = of_deploy.filter_map(move |(policy, key)| deploy?.get(policy)?.get(key));
-    let grace = service.get("stop_grace_period").into_iter();
-    grace.chain(of_health).chain(of_deploy)
+    let paths = SPANS.split_whitespace();
+    paths.filter_map(move |path| path.split('.').try_fold(service, Node::get))
 }
 
-/// The spans of time of `deploy`.
-const DEPLOY_SPANS: [(&str, &str); 6] = [
-    ("restart_policy", "delay"),
-    ("restart_policy", "window"),
-    ("update_config", "delay"),
-    ("update_config", "monitor"),
-    ("rollback_config", "delay"),
-    ("rollback_config", "monitor"),
-];
+/// Where they are.
+const SPANS: &str = "stop_grace_period healthcheck.interval healthcheck.timeout healthcheck.start_period healthcheck.start_interval \
+    deploy.restart_policy.delay deploy.restart_policy.window deploy.update_config.delay deploy.update_config.monitor \
+    deploy.rollback_config.delay deploy.rollback_config.monitor";
 
 /// The oldest Compose that a Portainer of unknown version is expected to have.
 const OLDEST: ComposeVersion = ComposeVersion(2, 26, 1);

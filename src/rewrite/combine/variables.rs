@@ -124,7 +124,6 @@ impl<'a> Variables<'a> {
     fn is_free(&self, name: &str) -> bool {
         self.value(name).is_none()
             && (self.resolved.shell)(name).is_none()
-            && !SET_BY_PORTAINER.contains(&name)
             && !name.starts_with("COMPOSE_")
             && !name.starts_with("DOCKER_")
     }
