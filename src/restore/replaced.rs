@@ -212,7 +212,7 @@ impl Restoration<'_, '_, '_> {
         {
             if wanted.access.is_some() && wanted.access != now.access {
                 told.push(Finding::of_stack(
-                    "who may use the stack in Portainer becomes as it was then",
+                    "the Portainer stack gets its access rights back, too",
                 ));
             }
             if wanted.git.is_some() {

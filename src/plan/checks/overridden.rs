@@ -40,7 +40,7 @@ pub fn may_be_overridden(facts: &Facts, document: &Document) -> Option<Finding> 
             .iter()
             .any(|&name| variables.contains_key(name))
     };
-    (is_unknown && is_used()).then(|| Finding::of_stack("Portainer's container was not found on this host: if it sets a variable of the stack to another value, its value applies"))
+    (is_unknown && is_used()).then(|| Finding::of_stack("the variables of Portainer's own container are unknown: they override those of the stack"))
 }
 
 /// The names of the variables that the text takes from its surroundings.

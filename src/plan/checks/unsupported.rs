@@ -49,7 +49,7 @@ pub fn unsupported(
         "Compose {} in Portainer cannot parse the file",
         compose.last
     );
-    let hint = "put values with `?` or `:` into quotes, and give anchors names of letters, digits, `-` and `_`";
+    let hint = "put values that contain `?` or begin with `:` into quotes, and give anchors names of letters, digits, `-` and `_`";
     let unparsable = Finding::about(lines.collect(), what, hint);
     let engine = facts.host.engine_version.as_deref();
     let is_older = engine

@@ -62,7 +62,7 @@ pub fn volumes_left(facts: &Facts) -> Vec<Finding> {
         containers.is_empty() && is_id(volume) && facts.host.has_volume(volume) && !is_told
     });
     let last = last.map(|volume| {
-        format!("nothing mounts the volume {volume} any more, which a container had: a restore mounts it again")
+        format!("nothing mounts the volume {volume} any more: it keeps its data, and a restore of the last snapshot mounts it again")
     });
     let last: Vec<String> = last.collect();
     let left = left.iter().map(|(volume, (service, path))| {
